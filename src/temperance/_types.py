@@ -1,0 +1,29 @@
+"""Names for what travels between the modules.
+
+A *position* is any pytree of arrays; a *point* is a position with everything about it that does
+not depend on the rung, so that changing rung changes weights and evaluates nothing twice.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+Key: TypeAlias = PRNGKeyArray
+Position: TypeAlias = PyTree[Array]
+Scalar: TypeAlias = Float[Array, ""]
+LogDensity: TypeAlias = Callable[[Position], Scalar]
+Data: TypeAlias = PyTree[Array]
+Terms: TypeAlias = Callable[[Position, Data], Float[Array, " n"]]
+Options: TypeAlias = dict[str, Any]
+
+
+class Point(NamedTuple):
+    """A position and its components' values, with their gradients where a move uses them.
+
+    `gradients[c]` is the gradient of component `c` in the position laid out as one vector.
+    """
+
+    position: Position
+    components: Float[Array, " components"]
+    gradients: Float[Array, "components d"] | None
