@@ -1,0 +1,78 @@
+"""Moves: how to travel at one temperature.
+
+A move is a Markov kernel (key, point, rung, params) -> (point, info) that leaves the rung's density
+invariant. It carries the components of the point it lands on, so whoever changes the rung
+afterwards evaluates nothing again.
+
+Every tuned move speaks of its scale in the same two words: `step_size`, one number for each tuned
+part of the move, and `factor`, a square root of the position's covariance at the rung: a vector
+(standard deviations) or a lower triangle. In the coordinates z with x = factor z every move is
+isotropic.
+"""
+
+import abc
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from temperance._types import Key, Point, Scalar
+from temperance.ladder import Rung
+
+
+class Params(NamedTuple):
+    """What warm-up tunes: step sizes of the move's parts, and a root of the covariance."""
+
+    step_size: Float[Array, " parts"]
+    factor: Float[Array, " d"] | Float[Array, "d d"]
+
+
+class Info(NamedTuple):
+    """What one step says of itself. `num_evaluations` counts densities, with or without gradient."""
+
+    acceptance: Float[Array, " parts"]
+    accepted: Bool[Array, ""]
+    diverging: Bool[Array, ""]
+    num_evaluations: Int[Array, ""]
+
+
+class AbstractMove(eqx.Module):
+    """A kernel that leaves a rung's density invariant.
+
+    `reversible` says that the kernel satisfies detailed balance, which tempered transitions need;
+    `exact` that it leaves the density invariant rather than nearly so. A move that declares
+    either falsely biases its samplers without any sign of it in the output.
+    """
+
+    reversible: eqx.AbstractVar[bool]
+    exact: eqx.AbstractVar[bool]
+    uses_gradient: eqx.AbstractVar[bool]
+    metric: eqx.AbstractVar[str]
+    step_sizes: eqx.AbstractVar[tuple[float | None, ...]]
+    target_acceptance: eqx.AbstractVar[tuple[float, ...]]
+
+    @abc.abstractmethod
+    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
+        """One transition from `point`."""
+
+    def initial_step_sizes(self, dimension: int) -> Float[Array, " parts"]:
+        """Fixed step sizes as given, tuned ones where they start."""
+        start = 0.5 * dimension**-0.25
+        return jnp.asarray([start if size is None else size for size in self.step_sizes], float)
+
+
+def whiten(factor: Array, vector: Float[Array, " d"]) -> Float[Array, " d"]:
+    """factor' v: how a gradient looks in the isotropic coordinates."""
+    return factor * vector if factor.ndim == 1 else factor.T @ vector
+
+
+def colour(factor: Array, vector: Float[Array, " d"]) -> Float[Array, " d"]:
+    """factor v: how an isotropic step looks in the position's coordinates."""
+    return factor * vector if factor.ndim == 1 else factor @ vector
+
+
+def acceptance_of(log_ratio: Scalar) -> tuple[Scalar, Scalar]:
+    """min(1, ratio) and the log ratio; what is not a number is refused."""
+    log_ratio = jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
+    return jnp.exp(jnp.minimum(log_ratio, 0.0)), log_ratio

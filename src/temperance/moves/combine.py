@@ -1,0 +1,93 @@
+"""Moves made of moves: several steps of one, or one after another."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from temperance._types import Key, Point
+from temperance.errors import ArgumentError
+from temperance.ladder import Rung
+from temperance.move import AbstractMove, Info, Params
+
+
+class Repeat(AbstractMove):
+    """`move`, `times` over. Powers of a reversible kernel are reversible."""
+
+    move: AbstractMove
+    times: int = eqx.field(static=True)
+    step_sizes: tuple[float | None, ...] = eqx.field(static=True)
+    metric: str = eqx.field(static=True)
+    target_acceptance: tuple[float, ...] = eqx.field(static=True)
+    reversible: bool = eqx.field(static=True)
+    exact: bool = eqx.field(static=True)
+    uses_gradient: bool = eqx.field(static=True)
+
+    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
+        def once(point: Point, key: Key) -> tuple[Point, Info]:
+            return self.move.step(key, point, rung, params)
+
+        point, infos = jax.lax.scan(once, point, jax.random.split(key, self.times))
+        return point, Info(
+            jnp.mean(infos.acceptance, axis=0),
+            jnp.any(infos.accepted),
+            jnp.any(infos.diverging),
+            jnp.sum(infos.num_evaluations),
+        )
+
+
+class Alternate(AbstractMove):
+    """`first` and then `second`. A fixed order is not reversible, even of reversible moves."""
+
+    first: AbstractMove
+    second: AbstractMove
+    step_sizes: tuple[float | None, ...] = eqx.field(static=True)
+    metric: str = eqx.field(static=True)
+    target_acceptance: tuple[float, ...] = eqx.field(static=True)
+    exact: bool = eqx.field(static=True)
+    uses_gradient: bool = eqx.field(static=True)
+    reversible: bool = eqx.field(static=True, default=False)
+
+    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
+        key_first, key_second = jax.random.split(key)
+        parts = len(self.first.step_sizes)
+        sizes = params.step_size
+        point, one = self._sub(self.first, key_first, point, rung, params, sizes[:parts])
+        point, two = self._sub(self.second, key_second, point, rung, params, sizes[parts:])
+        return point, Info(
+            jnp.concatenate([one.acceptance, two.acceptance]),
+            one.accepted | two.accepted,
+            one.diverging | two.diverging,
+            one.num_evaluations + two.num_evaluations,
+        )
+
+    def _sub(self, move, key, point, rung, params, sizes):
+        # A part without gradients lands where nobody has evaluated them, so they are renewed.
+        moved, info = move.step(key, point, rung, params._replace(step_size=sizes))
+        if self.uses_gradient and not move.uses_gradient:
+            moved = rung.evaluate(moved.position, gradient=True)
+            info = info._replace(num_evaluations=info.num_evaluations + 1)
+        return moved, info
+
+
+def repeat(move: AbstractMove, times: int) -> AbstractMove:
+    """`move`, `times` over, as one move."""
+    if isinstance(times, bool) or not isinstance(times, int) or times < 1:
+        raise ArgumentError(f"times: wanted a whole number of at least 1, got {times!r}")
+    return Repeat(
+        move, times, move.step_sizes, move.metric, move.target_acceptance,
+        move.reversible, move.exact, move.uses_gradient,
+    )  # fmt: skip
+
+
+def alternate(first: AbstractMove, second: AbstractMove) -> AbstractMove:
+    """`first` and then `second`, as one move with both parts' step sizes."""
+    return Alternate(
+        first, second, first.step_sizes + second.step_sizes, _wider(first.metric, second.metric),
+        first.target_acceptance + second.target_acceptance,
+        first.exact and second.exact, first.uses_gradient or second.uses_gradient,
+    )  # fmt: skip
+
+
+def _wider(one: str, two: str) -> str:
+    order = ("unit", "diagonal", "dense")
+    return order[max(order.index(one), order.index(two))]

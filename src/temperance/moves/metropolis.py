@@ -1,0 +1,64 @@
+"""Random-walk Metropolis.
+
+    x* = x + s F z,  z ~ N(0, I),       accept with min(1, pi(x*) / pi(x)),
+
+with s the step size and F F' the covariance at the rung. One density a step, no gradient.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+from temperance._types import Key, Point
+from temperance.errors import ArgumentError
+from temperance.ladder import Rung
+from temperance.move import AbstractMove, Info, Params, acceptance_of, colour
+
+
+class Metropolis(AbstractMove):
+    """Leaves the rung's density invariant, and is reversible, for any step size and factor."""
+
+    step_sizes: tuple[float | None, ...] = eqx.field(static=True)
+    metric: str = eqx.field(static=True)
+    target_acceptance: tuple[float, ...] = eqx.field(static=True, default=(0.234,))
+    reversible: bool = eqx.field(static=True, default=True)
+    exact: bool = eqx.field(static=True, default=True)
+    uses_gradient: bool = eqx.field(static=True, default=False)
+
+    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
+        key_noise, key_accept = jax.random.split(key)
+        flat, unravel = ravel_pytree(point.position)
+        noise = jax.random.normal(key_noise, flat.shape, flat.dtype)
+        proposed = flat + params.step_size[0] * colour(params.factor, noise)
+        proposal = rung.evaluate(unravel(proposed), gradient=False)
+        acceptance, log_ratio = acceptance_of(rung.log_density(proposal) - rung.log_density(point))
+        accepted = jnp.log(jax.random.uniform(key_accept)) < log_ratio
+        # A point may carry gradients for another move's sake; this one cannot keep them true.
+        new = proposal._replace(gradients=None)
+        kept = jax.tree.map(
+            lambda a, b: jnp.where(accepted, a, b), new, point._replace(gradients=None)
+        )
+        return kept, Info(acceptance[None], accepted, jnp.asarray(False), jnp.asarray(1))
+
+
+def metropolis(scale: float | None = None, metric: str = "diagonal") -> Metropolis:
+    """Random-walk Metropolis; `scale=None` is tuned in warm-up to accept 23 % of proposals.
+
+    `metric` is "diagonal", "dense" or "unit": which covariance of the rung the walk follows.
+    """
+    return Metropolis((checked_step(scale, "scale"),), checked_metric(metric))
+
+
+def checked_step(value: float | None, name: str) -> float | None:
+    """A fixed step size, if it is one."""
+    if value is not None and not value > 0:
+        raise ArgumentError(f"{name}: wanted a positive number or None (tuned), got {value!r}")
+    return None if value is None else float(value)
+
+
+def checked_metric(metric: str) -> str:
+    """A known metric's name."""
+    if metric not in ("unit", "diagonal", "dense"):
+        raise ArgumentError(f"metric: wanted 'diagonal', 'dense' or 'unit', got {metric!r}")
+    return metric

@@ -1,0 +1,67 @@
+"""The inner move alone: the baseline that every tempered method is measured against."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from temperance._types import Key, Point, Position
+from temperance.ladder import AbstractLadder
+from temperance.move import AbstractMove, Params
+
+
+class PlainState(NamedTuple):
+    """The point at the target."""
+
+    point: Point
+
+
+class PlainInfo(NamedTuple):
+    """What the move did, with a rung axis of one so that all samplers read alike."""
+
+    acceptance: Float[Array, "1 parts"]
+    diverging: Float[Array, "1"]
+    num_evaluations: Float[Array, "1"]
+
+
+class Plain(eqx.Module):
+    """`move` at the top rung of `ladder`, and nothing else; exact if the move is."""
+
+    ladder: AbstractLadder
+    move: AbstractMove
+    params: Params
+
+    @property
+    def num_rungs(self) -> int:
+        return 1
+
+    def init(self, position: Position) -> PlainState:
+        return PlainState(self.ladder.evaluate(position, gradient=self.move.uses_gradient))
+
+    def step(self, key: Key, state: PlainState) -> tuple[PlainState, PlainInfo]:
+        params = jax.tree.map(lambda leaf: leaf[-1], self.params)
+        top = self.ladder.at(self.ladder.num_rungs - 1)
+        point, info = self.move.step(key, state.point, top, params)
+        dtype = info.acceptance.dtype
+        return PlainState(point), PlainInfo(
+            info.acceptance[None],
+            info.diverging.astype(dtype)[None],
+            info.num_evaluations.astype(dtype)[None],
+        )
+
+    def positions(self, state: PlainState) -> Position:
+        """Where the chain is, with a rung axis of one."""
+        return jax.tree.map(lambda leaf: leaf[None], state.point.position)
+
+    def gradients(self, state: PlainState) -> Float[Array, "1 d"] | None:
+        """The target's gradient there, where the move keeps gradients."""
+        if state.point.gradients is None:
+            return None
+        return self.ladder.at(self.ladder.num_rungs - 1).gradient(state.point)[None]
+
+    def snapshot(self, state: PlainState) -> dict[str, Array]:
+        """What a draw keeps."""
+        top = self.ladder.at(self.ladder.num_rungs - 1)
+        return {"position": state.point.position, "lp": top.log_density(state.point)}
