@@ -34,12 +34,12 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.fft import irfft, next_fast_len, rfft
 from scipy.stats import norm, t
 
 from temperance.errors import ArgumentError
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 _FEWEST_DRAWS = 4
 
@@ -71,11 +71,11 @@ def autocovariance(series: npt.ArrayLike) -> FloatArray:
     """
     values = _series(series)
     power, size = _power(values)
-    return irfft(power, size, axis=1)[:, : values.shape[1]] / values.shape[1]
+    return np.fft.irfft(power, size, axis=1)[:, : values.shape[1]] / values.shape[1]
 
 
 def long_run_variance(series: npt.ArrayLike) -> LongRun:
-    """Of (chain, draw, ...): its mean over all chains and draws has this variance over their number.
+    """Of (chain, draw, ...), N times the variance of the mean of all N draws.
 
     Chains that disagree make it large. NaN with fewer than four draws a chain.
     """
@@ -205,8 +205,8 @@ def _several_chains(draws: npt.ArrayLike) -> FloatArray:
 
 def _power(values: FloatArray) -> tuple[FloatArray, int]:
     """The power spectrum of each centred chain, padded so that no lag wraps around."""
-    size = next_fast_len(2 * values.shape[1], real=True)
-    spectrum = rfft(values - values.mean(axis=1, keepdims=True), size, axis=1)
+    size = 1 << (2 * values.shape[1] - 1).bit_length()
+    spectrum = np.fft.rfft(values - values.mean(axis=1, keepdims=True), size, axis=1)
     return spectrum.real**2 + spectrum.imag**2, size
 
 
@@ -242,7 +242,7 @@ def _tau(values: FloatArray) -> _Tau:
     spread = _spread(parts)
     power, size = _power(parts)
     # The inverse transform is linear, so averaging spectra first saves one of them a chain.
-    covariance = irfft(power.mean(axis=0), size, axis=0)[:length] / length
+    covariance = np.fft.irfft(power.mean(axis=0), size, axis=0)[:length] / length
     with np.errstate(divide="ignore", invalid="ignore"):
         rho = 1.0 - (spread.within - covariance) / spread.pooled
     rho[0] = 1.0
@@ -267,7 +267,7 @@ def _initial_monotone(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
     return -1.0 + 2.0 * summed + extra, num_lags
 
 
-def _running_count(flags: npt.NDArray[np.bool_], starts: npt.NDArray[np.bool_]) -> npt.NDArray:
+def _running_count(flags: BoolArray, starts: BoolArray) -> npt.NDArray[np.int64]:
     """How many flags so far in the group, groups beginning where `starts` says."""
     total = np.cumsum(flags)
     before = np.where(starts, total - flags, 0)
