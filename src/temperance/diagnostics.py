@@ -257,6 +257,9 @@ def _initial_monotone(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
     num_pairs = rho.shape[0] // 2
     even = rho[0 : 2 * num_pairs : 2]
     pairs = even + rho[1 : 2 * num_pairs : 2]
+    # The longest lags rest on too few products to be summed; ArviZ stops at the same one.
+    num_usable = max(((rho.shape[0] - 3) | 1) // 2, 1)
+    pairs[num_usable:] = -np.inf
     positive = np.logical_and.accumulate(pairs > 0.0, axis=0)
     summed = np.where(positive, np.minimum.accumulate(pairs, axis=0), 0.0).sum(axis=0)
     num_positive = positive.sum(axis=0)

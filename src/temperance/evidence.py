@@ -222,7 +222,8 @@ def _newton(hessian: FloatArray, target: FloatArray) -> FloatArray | None:
 def _bridge(record: FloatArray) -> FloatArray:
     """The log Z_{k+1} / Z_k by geometric bridges; 0 where two rungs share no draw."""
     hotter, colder = _increments(record)
-    per_step = _log_mean_exp(0.5 * hotter)[0] - _log_mean_exp(-0.5 * colder)[0]
+    with np.errstate(invalid="ignore"):
+        per_step = _log_mean_exp(0.5 * hotter)[0] - _log_mean_exp(-0.5 * colder)[0]
     return np.where(np.isfinite(per_step), per_step, 0.0)
 
 

@@ -7,8 +7,10 @@ probability r = lambda(beta) d + O(d^3). So the cumulative barrier
 
 is a function of the path and not of where its rungs stand, and with a given number of rungs the
 round-trip rate is largest when all r are equal (Syed et al. 2022). `equalise` puts rung k where
-Lambda(beta) is k / (K - 1) of the whole. It interpolates beta as a function of Lambda, monotonely
-(PCHIP), and is repeated as a run learns its rejection rates: equal rates are its fixed point.
+Lambda(beta) is k / (K - 1) of the whole. It interpolates a coordinate of beta as a function of
+Lambda, monotonely (PCHIP), and is repeated as a run learns its rejection rates: equal rates are
+its fixed point. The coordinate is that in which `initial_betas` are evenly spaced, beta^0.3, or
+log beta above a positive hottest rung: in beta itself the hot end is too curved to interpolate.
 
 **How many rungs for parallel tempering.** With many rungs the rates are Lambda / (K - 1), and
 2 Lambda + 1 rungs make them one half, the best use of a given number of replicas.
@@ -42,6 +44,7 @@ _MOST_TRANSITION_RUNGS = 96
 _STEPS_PER_SQUARED_BARRIER = 2.2
 # A step nobody was seen to reject still has some width in Lambda; this share of the mean step.
 _LEAST_SHARE = 1e-3
+_POWER = 0.3
 
 
 def equalise(
@@ -61,8 +64,8 @@ def equalise(
     if not rate.any():
         rate = np.ones_like(rate)
     barrier = np.r_[0.0, np.cumsum(np.maximum(rate, _LEAST_SHARE * rate.mean()))]
-    place = PchipInterpolator(barrier, old)
-    new = np.asarray(place(np.linspace(0.0, barrier[-1], count)), dtype=np.float64)
+    place = PchipInterpolator(barrier, _coordinate(old))
+    new = _beta_at(np.asarray(place(np.linspace(0.0, barrier[-1], count))), old[0] > 0.0)
     new[0], new[-1] = old[0], old[-1]
     return new
 
@@ -77,8 +80,8 @@ def initial_betas(num_rungs: int, hottest: float = 0.0) -> FloatArray:
         return np.ones(1)
     if not 0.0 <= hottest < 1.0:
         raise ArgumentError(f"hottest must be in [0, 1), got {hottest}")
-    share = np.linspace(0.0, 1.0, _at_least_two(num_rungs))
-    return share ** (1.0 / 0.3) if hottest == 0.0 else hottest ** (1.0 - share)
+    ends = _coordinate(np.array([hottest, 1.0]))
+    return _beta_at(np.linspace(ends[0], ends[1], _at_least_two(num_rungs)), hottest > 0.0)
 
 
 def rungs_for(barrier: float) -> int:
@@ -93,10 +96,20 @@ def transition_rungs_for(barrier: float) -> int:
     return min(max(num_steps + 1, 2), _MOST_TRANSITION_RUNGS)
 
 
+def _coordinate(betas: FloatArray) -> FloatArray:
+    return np.log(betas) if betas[0] > 0.0 else betas**_POWER
+
+
+def _beta_at(coordinate: FloatArray, geometric: bool) -> FloatArray:
+    return np.exp(coordinate) if geometric else coordinate ** (1.0 / _POWER)
+
+
 def _increasing(betas: npt.ArrayLike) -> FloatArray:
     values = np.asarray(betas, dtype=np.float64)
     if values.ndim != 1 or values.size < 2 or not np.all(np.diff(values) > 0.0):
         raise ArgumentError(f"betas must be two or more and strictly increase, got {values}")
+    if values[0] < 0.0:
+        raise ArgumentError(f"betas must not be negative, got {values}")
     return values
 
 
