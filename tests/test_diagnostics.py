@@ -24,6 +24,14 @@ def autoregressive(rng: Generator, shape: tuple[int, ...], coefficient: float) -
     return np.asarray(lfilter([1.0], [1.0, -coefficient], fresh, axis=1))
 
 
+def arviz_ess(series: FloatArray) -> float:
+    return np.asarray(array_stats.ess(series, chain_axis=0, draw_axis=1, method="mean")).item()
+
+
+def arviz_rhat(series: FloatArray) -> float:
+    return np.asarray(array_stats.rhat(series, chain_axis=0, draw_axis=1, method="split")).item()
+
+
 # --- Autocovariance and what is made of it -------------------------------------------------------
 
 
@@ -44,10 +52,9 @@ def test_effective_size_and_rhat_are_those_of_arviz(coefficient: float) -> None:
     series[..., 4] += np.arange(4)[:, None]
     for entry in range(5):
         one = series[..., entry]
-        ess = array_stats.ess(one, chain_axis=0, draw_axis=1, method="mean")
-        rhat = array_stats.rhat(one, chain_axis=0, draw_axis=1, method="split")
-        assert diagnostics.effective_size(series)[entry] == pytest.approx(float(ess), rel=1e-9)
-        assert diagnostics.rhat_live(series)[entry] == pytest.approx(float(rhat), rel=1e-9)
+        ess, rhat = arviz_ess(one), arviz_rhat(one)
+        assert diagnostics.effective_size(series)[entry] == pytest.approx(ess, rel=1e-9)
+        assert diagnostics.rhat_live(series)[entry] == pytest.approx(rhat, rel=1e-9)
 
 
 def test_effective_size_counts_stuck_chains_as_one_draw_each() -> None:
@@ -58,7 +65,7 @@ def test_effective_size_counts_stuck_chains_as_one_draw_each() -> None:
 
 def test_effective_size_twin_does_not_agree_with_arviz() -> None:
     series = np.arange(4.0)[:, None] + default_rng(2).normal(size=(4, 200))
-    ess = float(array_stats.ess(series, chain_axis=0, draw_axis=1, method="mean"))
+    ess = arviz_ess(series)
     assert broken.effective_size_of_one_long_chain(series) != pytest.approx(ess, rel=0.05)
 
 
