@@ -1,0 +1,264 @@
+"""log Z of the target, from what parallel tempering records.
+
+Rungs 0 (hottest) .. K-1 (target) have unnormalised densities pi_j = Z_j p_j. For the draw x that
+sits at rung i when a sweep ends, the record is l[i, j] = log pi_j(x), for every j: an array
+`log_densities` of shape (chain, draw, rung of the sample, rung of the density). Write n for the
+number of draws in all chains, and I_k = log pi_{k+1} - log pi_k for the increments.
+
+**Stepping stones** use each increment under the hotter of its two rungs,
+
+    log Z_{k+1} / Z_k = log mean_{x ~ p_k} exp I_k(x),
+
+and their Z is unbiased where draws are exact. They fail first where a hot rung hardly ever
+visits what the next one likes.
+
+**MBAR** (Shirts and Chodera 2008) uses every draw at every rung. With f_j = log Z_j and n_j the
+draws at rung j, the mixture weights
+
+    W_j(x) = n_j exp(l_j(x) - f_j) / sum_i n_i exp(l_i(x) - f_i)
+
+must add up to n_j over all draws of all rungs. These equations are the gradient of
+
+    F(f) = sum_x log sum_j n_j exp(l_j(x) - f_j) + sum_j n_j f_j,
+    dF/df_j = n_j - sum_x W_j(x),      d2F/df2 = H = diag(sum_x W) - sum_x W W^T,
+
+which is convex, with f_0 held at 0. The start is the geometric bridge of Meng and Wong (1996),
+
+    log Z_{k+1} / Z_k = log mean_{p_k} exp(I_k / 2) - log mean_{p_{k+1}} exp(-I_k / 2).
+
+Then Newton steps, each kept only if it brings the equations nearer to holding; otherwise the
+self-consistent step f_j += log(sum_x W_j / n_j), which always lowers F. A change of f rescales
+columns of exp(l - f), so that no exponential is taken twice.
+
+**Standard errors.** Draws are correlated in time, and the rungs of one chain with each other, for
+they exchange replicas. Each estimate is, to first order, a mean over time of an influence
+
+    stepping stones:  h_t = sum_k exp I_k(x_{t,k}) / mean exp I_k,
+    MBAR:             h_t = n a . sum_i W(x_{t,i}),   a = H^-1 e_{K-1},
+
+summed over rungs *at the same time*, which leaves one series per chain for
+`diagnostics.standard_error`: its long-run variance holds both kinds of correlation, and chains
+that disagree widen it. What no draw has seen, such as a mode that no replica found, no error of
+this kind can know.
+
+A density that is -inf has probability zero. NaN is read as -inf.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from temperance.diagnostics import standard_error
+from temperance.errors import ArgumentError
+
+FloatArray = npt.NDArray[np.float64]
+
+_CHUNK = 1 << 16  # entries worked on at once: they stay in the cache, whatever the run's length
+_TOLERANCE = 1e-10
+_MOST_STEPS = 200
+# exp(l - f) loses entries 700 below their row's largest, too small to matter until f moves that far
+_MOST_DRIFT = 100.0
+
+
+class Estimate(NamedTuple):
+    """log Z of the target; 1.96 of `error` on both sides are a 95 % interval.
+
+    `per_step` are the log Z_{k+1} / Z_k. Where no draw joins two rungs `error` is infinite, and
+    `value` says nothing.
+    """
+
+    value: float
+    error: float
+    per_step: FloatArray
+
+
+def stepping_stones(log_densities: npt.ArrayLike, log_z_hottest: float = 0.0) -> Estimate:
+    """log Z by one importance step per rung, from the hotter to the colder.
+
+    `log_densities` is (chain, draw, rung of the sample, rung of the density). `log_z_hottest`
+    is 0 where the hottest rung is a normalised base or prior.
+    """
+    record = _record(log_densities)
+    hotter, _ = _increments(record)
+    per_step, weights = _log_mean_exp(hotter)
+    return Estimate(float(per_step.sum()) + log_z_hottest, _error(weights.sum(axis=-1)), per_step)
+
+
+def mbar(log_densities: npt.ArrayLike, log_z_hottest: float = 0.0) -> Estimate:
+    """log Z from every draw at every rung; the most precise, and never much dearer.
+
+    `log_densities` is (chain, draw, rung of the sample, rung of the density). `log_z_hottest`
+    is 0 where the hottest rung is a normalised base or prior.
+    """
+    record = _record(log_densities)
+    num_chains, num_draws, num_rungs, _ = record.shape
+    if num_rungs == 1:
+        return Estimate(log_z_hottest, 0.0, np.zeros(0))
+    mixture = _Mixture(record)
+    log_z, solution = _solve(mixture, np.r_[0.0, np.cumsum(_bridge(record))])
+    influence = mixture.influence(log_z, solution.hessian).reshape(num_chains, num_draws)
+    per_step = np.diff(log_z)
+    return Estimate(float(per_step.sum()) + log_z_hottest, _error(influence), per_step)
+
+
+def _error(influence: FloatArray) -> float:
+    return float(standard_error(influence)) if np.isfinite(influence).all() else np.inf
+
+
+class _Sums(NamedTuple):
+    column: FloatArray  # sum_x W_j
+    hessian: FloatArray
+    miss: float  # how far the equations are from holding, relative to the draws
+
+
+class _Mixture:
+    """exp(l - f) for all draws, scaled so that no row overflows, and the sums taken over it."""
+
+    def __init__(self, record: FloatArray) -> None:
+        self.num_times = record.shape[0] * record.shape[1]
+        self.num_rungs = record.shape[2]
+        self.log_densities = record.reshape(-1, self.num_rungs)
+        own = np.diagonal(record, axis1=2, axis2=3).reshape(self.num_times, self.num_rungs)
+        # A draw that its own rung calls impossible was drawn from no rung: it has no place here.
+        self.possible = np.isfinite(own)
+        self.counts = self.possible.sum(axis=0).astype(np.float64)
+        self.scaled = np.empty_like(self.log_densities)
+        self.origin = np.zeros(self.num_rungs)
+
+    def rebase(self, log_z: FloatArray) -> None:
+        """Take the exponentials about `log_z`."""
+        self.origin = log_z.copy()
+        possible = self.possible.reshape(-1)
+        for rows in self._chunks():
+            shifted = np.subtract(self.log_densities[rows], log_z, out=self.scaled[rows])
+            top = shifted.max(axis=1)
+            # Subtracting +inf from a row without a place leaves exp(-inf) = 0 in all of it.
+            shifted -= np.where(possible[rows], top, np.inf)[:, None]
+            np.exp(shifted, out=shifted)
+
+    def sums(self, log_z: FloatArray) -> _Sums:
+        scale = self._scale(log_z)
+        column = np.zeros(self.num_rungs)
+        outer = np.zeros((self.num_rungs, self.num_rungs))
+        for rows in self._chunks():
+            inverse = self._inverse_total(rows, scale)
+            column += inverse @ self.scaled[rows]
+            part = self.scaled[rows] * inverse[:, None]
+            outer += part.T @ part
+        column *= scale
+        hessian = np.diag(column) - outer * scale * scale[:, None]
+        miss = float(np.max(np.abs(column - self.counts)) / self.num_times)
+        return _Sums(column, hessian, miss)
+
+    def influence(self, log_z: FloatArray, hessian: FloatArray) -> FloatArray:
+        """On f of the target, of all draws at one time; infinite where rungs do not overlap."""
+        unit = np.zeros(self.num_rungs)
+        unit[-1] = 1.0
+        direction = _newton(hessian, unit)
+        if direction is None:
+            return np.full(self.num_times, np.inf)
+        scale = self._scale(log_z)
+        answer = np.empty(self.scaled.shape[0])
+        for rows in self._chunks():
+            answer[rows] = self.scaled[rows] @ (scale * direction)
+            answer[rows] *= self._inverse_total(rows, scale)
+        return self.num_times * answer.reshape(self.num_times, self.num_rungs).sum(axis=1)
+
+    def _scale(self, log_z: FloatArray) -> FloatArray:
+        return self.counts * np.exp(self.origin - log_z)
+
+    def _inverse_total(self, rows: slice, scale: FloatArray) -> FloatArray:
+        total = self.scaled[rows] @ scale
+        return np.divide(1.0, total, out=np.zeros_like(total), where=total > 0.0)
+
+    def _chunks(self) -> Iterator[slice]:
+        num_rows = max(1, _CHUNK // self.num_rungs)
+        for start in range(0, self.scaled.shape[0], num_rows):
+            yield slice(start, start + num_rows)
+
+
+def _solve(mixture: _Mixture, log_z: FloatArray) -> tuple[FloatArray, _Sums]:
+    """Newton's steps where they help, self-consistent steps where they do not."""
+    mixture.rebase(log_z)
+    now = mixture.sums(log_z)
+    for _ in range(_MOST_STEPS):
+        if now.miss < _TOLERANCE:
+            break
+        log_z, now = _step(mixture, log_z, now)
+        if np.max(np.abs(log_z - mixture.origin)) > _MOST_DRIFT:
+            mixture.rebase(log_z)
+    return log_z, now
+
+
+def _step(mixture: _Mixture, log_z: FloatArray, now: _Sums) -> tuple[FloatArray, _Sums]:
+    move = _newton(now.hessian, now.column - mixture.counts)
+    if move is not None and np.max(np.abs(move)) < _MOST_DRIFT:
+        there = mixture.sums(log_z + move)
+        if there.miss < now.miss:
+            return log_z + move, there
+    with np.errstate(divide="ignore", invalid="ignore"):
+        move = np.log(now.column / mixture.counts)
+    move = np.clip(np.nan_to_num(move - move[0]), -_MOST_DRIFT, _MOST_DRIFT)
+    return log_z + move, mixture.sums(log_z + move)
+
+
+def _newton(hessian: FloatArray, target: FloatArray) -> FloatArray | None:
+    """H^-1 target with the first entry held at zero; None where H cannot say."""
+    inner = hessian[1:, 1:]
+    # In units of each rung's own weight the diagonal is at most 1, so this is relative.
+    units = np.sqrt(np.maximum(np.diag(hessian)[1:], np.finfo(np.float64).tiny))
+    try:
+        factor = cho_factor(inner / units / units[:, None], check_finite=True)
+    except (LinAlgError, ValueError):
+        return None
+    if np.min(np.diag(factor[0])) ** 2 < 1e-13:
+        return None
+    return np.r_[0.0, cho_solve(factor, target[1:] / units) / units]
+
+
+def _bridge(record: FloatArray) -> FloatArray:
+    """The log Z_{k+1} / Z_k by geometric bridges; 0 where two rungs share no draw."""
+    hotter, colder = _increments(record)
+    with np.errstate(invalid="ignore"):
+        per_step = _log_mean_exp(0.5 * hotter)[0] - _log_mean_exp(-0.5 * colder)[0]
+    return np.where(np.isfinite(per_step), per_step, 0.0)
+
+
+def _increments(record: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(chain, draw, step): I_k at the draws of rung k, and at those of rung k + 1.
+
+    A draw impossible at its own rung gets weight zero on both sides.
+    """
+    own = np.diagonal(record, axis1=2, axis2=3)
+    above = np.diagonal(record, offset=1, axis1=2, axis2=3)
+    below = np.diagonal(record, offset=-1, axis1=2, axis2=3)
+    with np.errstate(invalid="ignore"):
+        hotter = above - own[..., :-1]
+        colder = own[..., 1:] - below
+    hotter = np.where(np.isfinite(own[..., :-1]), hotter, -np.inf)
+    return hotter, np.where(np.isfinite(own[..., 1:]), colder, np.inf)
+
+
+def _log_mean_exp(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Over chains and draws; and exp(values) relative to its mean, the influence of each draw."""
+    top = values.max(axis=(0, 1))
+    weights = np.exp(values - np.where(np.isfinite(top), top, 0.0))
+    mean = weights.mean(axis=(0, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(mean) + top, weights / mean
+
+
+def _record(log_densities: npt.ArrayLike) -> FloatArray:
+    record = np.ascontiguousarray(log_densities, dtype=np.float64)
+    if record.ndim != 4 or record.shape[2] != record.shape[3] or 0 in record.shape:
+        raise ArgumentError(
+            "log_densities must be (chain, draw, rung of the sample, rung of the density) "
+            f"and not empty, got shape {record.shape}"
+        )
+    if np.isposinf(record).any():
+        raise ArgumentError("log_densities has +inf: no density is infinite at a draw")
+    missing = np.isnan(record)
+    return np.where(missing, -np.inf, record) if missing.any() else record

@@ -1,0 +1,125 @@
+"""Where the rungs stand, and how many there should be.
+
+**Equal shares of the barrier.** Between rungs at beta and beta + d a swap is rejected with
+probability r = lambda(beta) d + O(d^3). So the cumulative barrier
+
+    Lambda(beta_k) = sum_{j < k} r_j
+
+is a function of the path and not of where its rungs stand, and with a given number of rungs the
+round-trip rate is largest when all r are equal (Syed et al. 2022). `equalise` puts rung k where
+Lambda(beta) is k / (K - 1) of the whole. It interpolates a coordinate of beta as a function of
+Lambda, monotonely (PCHIP), and is repeated as a run learns its rejection rates: equal rates are
+its fixed point. The coordinate is that in which `initial_betas` are evenly spaced, beta^0.3, or
+log beta above a positive hottest rung: in beta itself the hot end is too curved to interpolate.
+
+**How many rungs for parallel tempering.** With many rungs the rates are Lambda / (K - 1), and
+2 Lambda + 1 rungs make them one half, the best use of a given number of replicas.
+
+**How many for tempered transitions.** For energies l that are normal with variance sigma^2 at
+beta, two neighbouring rungs reject with r = d E|l - l'| / 2 = d sigma / sqrt(pi), so
+sigma = sqrt(pi) lambda(beta). A transition through M steps of equal barrier, and back, accepts
+with the log ratio sum_k d_k (l_k' - l_k), whose 2 M terms are independent if every rung forgets:
+
+    S^2 = 2 sum_k d_k^2 sigma_k^2 = 2 pi Lambda^2 / M.
+
+Its mean is -S^2 / 2, as E[ratio] = 1 demands, so the acceptance is E min(1, exp N(-S^2/2, S^2)) =
+2 Phi(-S / 2). M = 2.2 Lambda^2 gives S = 1.69 and an acceptance of 0.40. Acceptance per step is
+best at S = 2.38 (M = 1.1 Lambda^2, acceptance 0.23), but only by a seventh, and what rungs do not
+forget adds to S: hence the larger M.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.interpolate import PchipInterpolator
+
+from temperance.errors import ArgumentError
+
+FloatArray = npt.NDArray[np.float64]
+
+# Few distinct numbers of rungs mean few programs to compile.
+RUNG_COUNTS = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+_MOST_TRANSITION_RUNGS = 96
+_STEPS_PER_SQUARED_BARRIER = 2.2
+# A step nobody was seen to reject still has some width in Lambda; this share of the mean step.
+_LEAST_SHARE = 1e-3
+_POWER = 0.3
+
+
+def equalise(
+    betas: npt.ArrayLike, rejection: npt.ArrayLike, num_rungs: int | None = None
+) -> FloatArray:
+    """Betas whose steps have equal shares of the barrier; the two ends stay where they are.
+
+    `rejection[k]` is the rejection rate between rungs k and k + 1 of `betas`.
+    """
+    old = _increasing(betas)
+    rate = np.asarray(rejection, dtype=np.float64)
+    if rate.shape != (old.size - 1,):
+        raise ArgumentError(f"rejection must have shape ({old.size - 1},), got {rate.shape}")
+    if not np.all((rate >= 0.0) & (rate <= 1.0)):
+        raise ArgumentError(f"rejection must lie between 0 and 1, got {rate}")
+    count = _at_least_two(old.size if num_rungs is None else num_rungs)
+    if not rate.any():
+        rate = np.ones_like(rate)
+    barrier = np.r_[0.0, np.cumsum(np.maximum(rate, _LEAST_SHARE * rate.mean()))]
+    place = PchipInterpolator(barrier, _coordinate(old))
+    new = _beta_at(np.asarray(place(np.linspace(0.0, barrier[-1], count))), old[0] > 0.0)
+    new[0], new[-1] = old[0], old[-1]
+    return new
+
+
+def initial_betas(num_rungs: int, hottest: float = 0.0) -> FloatArray:
+    """Betas from `hottest` to 1 before anything is known of the barrier.
+
+    Powers (k / (K - 1))^(1 / 0.3) from 0, where most of the barrier lies next to the base;
+    geometric from a positive `hottest`.
+    """
+    if num_rungs == 1:
+        return np.ones(1)
+    if not 0.0 <= hottest < 1.0:
+        raise ArgumentError(f"hottest must be in [0, 1), got {hottest}")
+    ends = _coordinate(np.array([hottest, 1.0]))
+    return _beta_at(np.linspace(ends[0], ends[1], _at_least_two(num_rungs)), hottest > 0.0)
+
+
+def rungs_for(barrier: float) -> int:
+    """Enough rungs that swaps are rejected half the time or less, as one of `RUNG_COUNTS`."""
+    wanted = 2.0 * _barrier(barrier) + 1.0
+    return next((count for count in RUNG_COUNTS if count >= wanted), RUNG_COUNTS[-1])
+
+
+def transition_rungs_for(barrier: float) -> int:
+    """Rungs of a tempered transition that accepts 0.4 of the time: its steps and one, 2 to 96."""
+    num_steps = math.ceil(_STEPS_PER_SQUARED_BARRIER * min(_barrier(barrier), 1e3) ** 2)
+    return min(max(num_steps + 1, 2), _MOST_TRANSITION_RUNGS)
+
+
+def _coordinate(betas: FloatArray) -> FloatArray:
+    return np.log(betas) if betas[0] > 0.0 else betas**_POWER
+
+
+def _beta_at(coordinate: FloatArray, geometric: bool) -> FloatArray:
+    return np.exp(coordinate) if geometric else coordinate ** (1.0 / _POWER)
+
+
+def _increasing(betas: npt.ArrayLike) -> FloatArray:
+    values = np.asarray(betas, dtype=np.float64)
+    if values.ndim != 1 or values.size < 2 or not np.all(np.diff(values) > 0.0):
+        raise ArgumentError(f"betas must be two or more and strictly increase, got {values}")
+    if values[0] < 0.0:
+        raise ArgumentError(f"betas must not be negative, got {values}")
+    return values
+
+
+def _at_least_two(num_rungs: int) -> int:
+    if num_rungs < 2:
+        raise ArgumentError(f"num_rungs must be 2 or more, got {num_rungs}")
+    return num_rungs
+
+
+def _barrier(barrier: float) -> float:
+    if not barrier >= 0.0:
+        raise ArgumentError(f"barrier must be zero or more, got {barrier}")
+    return float(barrier)
