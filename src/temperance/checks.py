@@ -1,0 +1,159 @@
+"""What is checked about a problem before anything long is compiled."""
+
+import itertools
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from temperance._types import Key
+from temperance.errors import ArgumentError, PositionError, StartError, TermsError
+from temperance.ladder import AbstractLadder
+from temperance.layout import Layout
+from temperance.problem import Densities, Problem, Target
+
+# Rows on which terms are compared; enough to see a look-ahead, few enough to cost nothing.
+FEW_ROWS = 8
+TRIES = 100
+
+
+def check_problem(problem: Problem | Target, densities: Densities) -> None:
+    """Shapes, and for a problem with rows the laws of its terms."""
+    vector = jax.ShapeDtypeStruct((densities.layout.dimension,), jnp.result_type(float))
+    names = ("log_prior", "log_density") if isinstance(problem, Problem) else ("base", "log_density")
+    if isinstance(problem, Problem):
+        _check_terms(problem, densities)
+    _check_scalar(names[0], densities.hot, vector)
+    if not isinstance(problem, Problem):
+        _check_scalar(names[1], densities.cold, vector)
+
+
+def _check_scalar(name: str, density: Any, vector: jax.ShapeDtypeStruct) -> None:
+    if density is None:
+        return
+    try:
+        shape = np.shape(jax.eval_shape(density, vector))
+    except PositionError:
+        raise
+    except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
+        raise ArgumentError(
+            f"{name}: it fails on a position of the given shape: {error}; check that `example` or "
+            "`draw_prior` gives positions of the shape that the function takes"
+        ) from error
+    if shape != ():
+        raise ArgumentError(f"{name}: wanted a scalar, got shape {shape}; sum over what is left")
+
+
+def _check_terms(problem: Problem, densities: Densities) -> None:
+    n = problem.num_rows
+    position = densities.layout.unravel(densities.draw(jax.random.key(0)))
+    data = jax.tree.map(jnp.asarray, problem.data)
+    try:
+        shape = np.shape(jax.eval_shape(problem.terms, position, data))
+    except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
+        raise TermsError(f"terms: it fails on a prior draw and the data: {error}") from error
+    if shape != (n,):
+        raise TermsError(
+            f"terms: wanted one log density for each of the {n} rows, shape ({n},), got {shape}"
+        )
+    few = min(FEW_ROWS, n)
+    half = few // 2
+    whole = _terms(problem, position, jax.tree.map(lambda a: a[:few], data))
+    prefix = _terms(problem, position, jax.tree.map(lambda a: a[:half], data))
+    if not _alike(prefix, whole[:half]):
+        raise TermsError(
+            f"terms look ahead: the first {half} terms change when rows are added after them. "
+            "terms[i] must be log p(y_i | y_<i, x), so nothing may be centred, scaled or averaged "
+            "over all rows inside terms: do that to the data beforehand"
+        )
+    if problem.independent:
+        tail = _terms(problem, position, jax.tree.map(lambda a: a[half:few], data))
+        if not _alike(tail, whole[half:]):
+            raise TermsError(
+                "terms of one row look at the others, but the problem says independent=True: "
+                "give independent=False"
+            )
+
+
+def _terms(problem: Problem, position: Any, data: Any) -> np.ndarray:
+    return np.asarray(problem.terms(position, data))
+
+
+def _alike(one: np.ndarray, two: np.ndarray) -> bool:
+    tolerance = 1e-9 if one.dtype == np.float64 else 1e-4
+    return bool(np.allclose(one, two, rtol=tolerance, atol=tolerance, equal_nan=True))
+
+
+@eqx.filter_jit
+def _try_starts(ladder: AbstractLadder, draw: Any, keys: Key, gradient: bool):
+    vectors = jax.vmap(draw)(keys)
+    points = jax.vmap(lambda x: ladder.evaluate(x, gradient=gradient))(vectors)
+    good = jnp.all(jnp.isfinite(points.components), axis=1)
+    if points.gradients is not None:
+        good &= jnp.all(jnp.isfinite(points.gradients), axis=(1, 2))
+    return vectors, good
+
+
+def starting_points(
+    ladder: AbstractLadder,
+    problem: Problem | Target,
+    densities: Densities,
+    key: Key,
+    shape: tuple[int, int],
+    *,
+    gradient: bool,
+) -> Array:
+    """Draws with finite log density and gradient for (chain, rung), (chains, rungs, d)."""
+    num_chains, num_rungs = shape
+    keys = jax.random.split(key, num_chains * num_rungs)
+    vectors, good = _try_starts(ladder, densities.draw, keys, gradient)
+    vectors, good = np.array(vectors), np.array(good)
+    for attempt in itertools.count(1):
+        if good.all():
+            break
+        if attempt == TRIES:
+            chain = int(np.flatnonzero(~good)[0]) // num_rungs
+            bad = vectors[~good][0]
+            raise StartError(
+                f"chain {chain}: no starting point with a finite log density"
+                f"{' and gradient' if gradient else ''} in {TRIES} draws; at the last one "
+                f"{_blame(problem, densities, bad)}. Check the support and the scale of the "
+                f"{'prior' if isinstance(problem, Problem) else 'base or example'}"
+            )
+        again = jax.vmap(lambda k, a=attempt: jax.random.fold_in(k, a))(keys)
+        new, fine = _try_starts(ladder, densities.draw, again, gradient)
+        vectors[~good] = np.asarray(new)[~good]
+        good |= np.asarray(fine)
+    return jnp.asarray(vectors.reshape(num_chains, num_rungs, -1))
+
+
+def _blame(problem: Problem | Target, densities: Densities, vector: np.ndarray) -> str:
+    """Which part of the density is not finite at `vector`."""
+    x = jnp.asarray(vector)
+    where = ", ".join(f"{n}={np.array2string(v, threshold=6, precision=4)}"
+                      for n, v in densities.layout.split(vector).items())  # fmt: skip
+    parts: dict[str, Any] = {}
+    if isinstance(problem, Problem):
+        parts["log_prior"] = problem.log_prior(densities.layout.unravel(x))
+        terms = np.asarray(problem.terms(densities.layout.unravel(x), problem.data))
+        worst = np.flatnonzero(~np.isfinite(terms))
+        if worst.size:
+            parts[f"terms[{worst[0]}]"] = terms[worst[0]]
+    else:
+        parts["log_density"] = densities.cold(x)
+    for name, value in parts.items():
+        if not np.isfinite(value):
+            return f"({where}) {name} = {float(value)}"
+    return f"({where}) the gradient is not finite"
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ArgumentError(f"{name}: wanted a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+

@@ -1,0 +1,245 @@
+"""What a run does, in order: a pilot, rounds of warm-up, draws.
+
+    pilot    short rounds at a guessed number of rungs, which measure the communication barrier and
+             say how many rungs the problem wants. Its key is fixed: the answer belongs to the
+             problem and not to the seed, so that another seed runs the same compiled programs
+    warm     rounds of doubling length; between them betas, factors and step sizes are renewed
+    draw     nothing adapts
+
+Tempered transitions warm up as parallel tempering, whose swaps measure the barrier that spaces the
+rungs of a transition, and then change over. A `Stage` together with the arrays it carries is all
+that a run knows, and the next stage is a pure function of both: a run resumed from any block goes
+the same way as one that was never stopped.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PyTree
+
+from temperance._types import Key
+from temperance.checks import starting_points
+from temperance.geometric import GeometricLadder
+from temperance.ladder import AbstractLadder, SingleRung
+from temperance.move import AbstractMove, Params
+from temperance.problem import Densities, Problem, Target
+from temperance.samplers.parallel import ParallelTempering
+from temperance.samplers.plain import Plain
+from temperance.samplers.transitions import TemperedTransitions
+from temperance.schedule import equalise, initial_betas, rungs_for, transition_rungs_for
+from temperance.warmup import Adaptation, begin, learn_factor, rounds, transplant, tuned
+
+PILOT_RUNGS = 12
+MOST_RUNGS = 128
+# Above this mean rejection the barrier is out of the pilot's sight and more rungs look again.
+SATURATED = 0.7
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a run is. `rejection` is the newest measured, one for each pair of rungs."""
+
+    kind: str
+    index: int
+    length: int
+    betas: tuple[float, ...]
+    rejection: tuple[float, ...] = ()
+    barrier: float = float("nan")
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}-{self.index}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to make samplers and stages for one call of `sample`."""
+
+    problem: Problem | Target
+    densities: Densities
+    method: str
+    move: AbstractMove
+    num_chains: int
+    num_warmup: int
+    num_draws: int
+    key: Key
+    num_rungs: int | None = None
+    betas: tuple[float, ...] | None = None
+    hottest: float = 0.0
+    scheme: str = "deo"
+
+    # -- samplers ------------------------------------------------------------------------------
+
+    def ladder(self, betas: tuple[float, ...]) -> AbstractLadder:
+        d = self.densities
+        if self.method == "plain":
+            return SingleRung(d.whole)
+        assert d.hot is not None
+        return GeometricLadder(d.hot, d.cold, betas, bridge=d.bridge, draw_hot=d.draw)
+
+    def sampler(self, stage: Stage, params: Params) -> Any:
+        """The sampler of a stage; transitions are built for drawing only."""
+        ladder = self.ladder(stage.betas)
+        if self.method == "plain":
+            return Plain(ladder, self.move, params)
+        if self.method == "tt" and stage.kind == "draw":
+            return TemperedTransitions(ladder, self.move, params)
+        return ParallelTempering(ladder, self.move, params, self.scheme)
+
+    def stage_key(self, stage: Stage) -> Key:
+        """The pilot's key is the same for every seed."""
+        if stage.kind == "pilot":
+            return jax.random.fold_in(jax.random.key(20140914), stage.index)
+        return jax.random.fold_in(jax.random.fold_in(self.key, KINDS.index(stage.kind)), stage.index)
+
+    # -- stages --------------------------------------------------------------------------------
+
+    def first(self) -> tuple[Stage, PyTree]:
+        """The first stage, and what it carries."""
+        lengths = rounds(self.num_warmup)
+        if self.method == "plain":
+            betas = (1.0,)
+        elif self.betas is not None:
+            betas = self.betas
+        else:
+            betas = _floats(initial_betas(self.num_rungs or PILOT_RUNGS, self.hottest))
+        if not lengths:
+            return self._fresh(Stage("draw", 0, self.num_draws, betas), None)
+        if self.method != "plain" and self.betas is None and self.num_rungs is None:
+            return self._fresh(Stage("pilot", 0, max(20, self.num_warmup // 20), betas), None)
+        return self._fresh(Stage("warm", 0, lengths[0], betas), None)
+
+    def after(self, stage: Stage, carry: PyTree) -> tuple[Stage, PyTree]:
+        """The stage that follows a finished one, and what it carries."""
+        state, adaptation = carry
+        stage, params = self._learn(stage, adaptation)
+        if stage.kind == "pilot":
+            return self._after_pilot(stage, params, state)
+        lengths = rounds(self.num_warmup)
+        if stage.index + 1 < len(lengths):
+            following = replace(
+                stage, index=stage.index + 1, length=lengths[stage.index + 1]
+            )
+            return following, self._carry(following, params, state)
+        return self._draw(stage, params, state)
+
+    def _learn(self, stage: Stage, adaptation: Adaptation) -> tuple[Stage, Params]:
+        """Betas, factors and step sizes from a finished round; its last one only settles."""
+        settles = stage.kind == "warm" and stage.index + 1 >= len(rounds(self.num_warmup))
+        betas = np.asarray(stage.betas)
+        rejection = 1 - np.asarray(adaptation.swap_acceptance, float) / max(1, stage.length)
+        rejection = np.clip(rejection, 0.0, 1.0)
+        if len(betas) > 1:
+            stage = replace(stage, rejection=_floats(rejection))
+        if settles:
+            return stage, tuned(adaptation)
+        factor = learn_factor(adaptation, self.move.metric, self.num_chains)
+        sizes = np.exp(np.asarray(adaptation.log_step_mean))
+        if self.ladder(stage.betas).draw_hottest() is not None:
+            sizes[0] = sizes[1]
+        params = Params(jnp.asarray(sizes), jnp.asarray(factor))
+        if len(betas) == 1 or self.betas is not None:
+            return stage, params
+        new = equalise(betas, rejection)
+        return replace(stage, betas=_floats(new)), transplant(betas, new, params)
+
+    def _after_pilot(
+        self, stage: Stage, params: Params, state: PyTree
+    ) -> tuple[Stage, PyTree]:
+        if stage.index % 2 == 0:
+            following = replace(stage, index=stage.index + 1, length=2 * stage.length)
+            return following, self._carry(following, params, state)
+        barrier = float(np.sum(stage.rejection))
+        num_rungs = len(stage.betas)
+        wanted = rungs_for(barrier)
+        again = barrier > SATURATED * (num_rungs - 1) and num_rungs < MOST_RUNGS
+        if again:
+            wanted = max(wanted, 2 * num_rungs)
+        wanted = min(wanted, MOST_RUNGS)
+        old = np.asarray(stage.betas)
+        # The betas of a finished pilot are already evenly spaced in the barrier.
+        new = equalise(old, np.full(num_rungs - 1, barrier / (num_rungs - 1)), wanted)
+        params = transplant(old, new, params)
+        if again:
+            following = Stage("pilot", stage.index + 1, stage.length // 2, _floats(new))
+            return self._fresh(following, params)
+        lengths = rounds(self.num_warmup)
+        return self._fresh(Stage("warm", 0, lengths[0], _floats(new), barrier=barrier), params)
+
+    def _draw(self, stage: Stage, params: Params, state: PyTree) -> tuple[Stage, PyTree]:
+        following = Stage(
+            "draw", 0, self.num_draws, stage.betas, stage.rejection, stage.barrier
+        )
+        if self.method != "tt":
+            return following, (state, params)
+        num_rungs = self.num_rungs
+        if self.betas is None and num_rungs is None:
+            num_rungs = transition_rungs_for(stage.barrier)
+        if self.betas is None and num_rungs != len(stage.betas):
+            old = np.asarray(stage.betas)
+            new = equalise(old, np.asarray(stage.rejection), num_rungs)
+            params = transplant(old, new, params)
+            following = replace(following, betas=_floats(new))
+        return following, (self._start(following, params, state.points.position[:, -1:]), params)
+
+    # -- what a stage carries ------------------------------------------------------------------
+
+    def _fresh(self, stage: Stage, params: Params | None) -> tuple[Stage, PyTree]:
+        """Starting points drawn anew."""
+        num_rungs = len(stage.betas)
+        starts = starting_points(
+            self.ladder(stage.betas),
+            self.problem,
+            self.densities,
+            jax.random.fold_in(self.stage_key(stage), 1),
+            (self.num_chains, num_rungs),
+            gradient=self.move.uses_gradient,
+        )
+        if params is None:
+            params = initial_params(self.move, starts)
+        state = self._start(stage, params, starts)
+        if stage.kind == "draw":
+            return stage, (state, params)
+        return stage, self._carry(stage, params, state)
+
+    def _carry(self, stage: Stage, params: Params, state: PyTree) -> PyTree:
+        positions = jax.vmap(self.sampler(stage, params).positions)(state)
+        return state, begin(self.move, params, positions)
+
+    def _start(self, stage: Stage, params: Params, positions: Array) -> PyTree:
+        sampler = self.sampler(stage, params)
+        if isinstance(sampler, ParallelTempering):
+            return start_chains(sampler, positions, True)
+        return start_chains(sampler, positions[:, -1], False)
+
+
+KINDS = ("pilot", "warm", "draw")
+
+
+@eqx.filter_jit
+def start_chains(sampler: Any, positions: PyTree, replicas: bool) -> PyTree:
+    """The state of every chain at its position, or at its replicas' positions."""
+    return jax.vmap(sampler.init_replicas if replicas else sampler.init)(positions)
+
+
+def initial_params(move: AbstractMove, positions: Array) -> Params:
+    """Before anything is known: the spread of the starting points, and a cautious step."""
+    num_chains, num_rungs, dimension = positions.shape
+    spread = jnp.std(positions.reshape(-1, dimension), axis=0)
+    ones = jnp.ones((dimension,))
+    few = num_chains * num_rungs < 4 or move.metric == "unit"
+    factor = ones if few else jnp.where(spread > 0, spread, ones)
+    factor = jnp.diag(factor) if move.metric == "dense" else factor
+    sizes = move.initial_step_sizes(dimension)
+    return Params(
+        jnp.broadcast_to(sizes, (num_rungs, *sizes.shape)),
+        jnp.broadcast_to(factor, (num_rungs, *factor.shape)),
+    )
+
+
+def _floats(values: Any) -> tuple[float, ...]:
+    return tuple(float(value) for value in np.asarray(values))

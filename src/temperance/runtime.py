@@ -1,0 +1,62 @@
+"""The scope of a run: precision, BLAS threads and the compilation cache, put back afterwards.
+
+Importing the package flips no global flag of JAX, and a run leaves none flipped. Inside `scope`:
+
+    precision     double unless single is asked for, whatever JAX's global flag says
+    BLAS          one thread: chains are the parallelism, and a Cholesky factor that asks for all
+                  cores from several chains at once is slowed down a hundredfold
+    compilation   XLA's persistent cache, in the user's cache folder, unless the caller has set one
+                  or says no (`cache=False`, or TEMPERANCE_CACHE=off; a path there moves it)
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+from jax.experimental.compilation_cache import compilation_cache
+from threadpoolctl import threadpool_limits
+
+from temperance.errors import ArgumentError
+
+VARIABLE = "TEMPERANCE_CACHE"
+# Below this a program is cheaper to compile than to read from disk.
+LEAST_SECONDS = 0.2
+
+
+@contextlib.contextmanager
+def scope(precision: str, cache: bool = True) -> Iterator[None]:
+    """Everything global that a run needs, for the time of the run."""
+    if precision not in ("double", "single"):
+        raise ArgumentError(f"precision: wanted 'double' or 'single', got {precision!r}")
+    with jax.enable_x64(precision == "double"), threadpool_limits(1, "blas"), _cached(cache):
+        yield
+
+
+def cache_folder() -> Path | None:
+    """Where compiled programs are kept between processes; None if they are not."""
+    from platformdirs import user_cache_dir
+
+    chosen = os.environ.get(VARIABLE, "")
+    if chosen.lower() in ("off", "0", "no", "false"):
+        return None
+    return Path(chosen or user_cache_dir("temperance")) / "xla"
+
+
+@contextlib.contextmanager
+def _cached(wanted: bool) -> Iterator[None]:
+    folder = cache_folder() if wanted else None
+    if folder is None or jax.config.jax_compilation_cache_dir is not None:
+        yield
+        return
+    seconds = jax.config.jax_persistent_cache_min_compile_time_secs
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", LEAST_SECONDS)
+    compilation_cache.reset_cache()
+    try:
+        yield
+    finally:
+        jax.config.update("jax_compilation_cache_dir", None)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", seconds)
+        compilation_cache.reset_cache()
