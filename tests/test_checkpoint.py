@@ -354,7 +354,7 @@ def crash_at(step: int, patch: pytest.MonkeyPatch) -> None:
     left = iter(range(step, -1, -1))
 
     def count() -> bool:
-        return next(left) == 0
+        return next(left, -1) == 0
 
     def write(path: Path, content: bytes) -> None:
         crash = count()
