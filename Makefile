@@ -28,7 +28,7 @@ test: lint types pytest ## lint, types and the default tests: what has to pass
 lint: $(READY) ## style, formatting and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports --no-cache
+	$(BIN)/lint-imports --no-cache --no-logo
 
 types: $(READY) ## static types
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
@@ -40,10 +40,10 @@ test-slow: $(READY) ## the tests that take longer
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow $(ARGS)
 
 bench: $(READY_ALL) ## benchmarks, alone and beside other samplers
-	$(BIN)/python -m pytest benchmarks $(ARGS)
+	$(BIN)/python -m pytest -W default benchmarks $(ARGS)
 
 studies: $(READY_ALL) ## every paper's tables and figures again
-	@set -e; for study in studies/*/run.py; do echo "== $$study"; $(BIN)/python $$study; done
+	@set -e; shopt -s nullglob; for study in studies/*/run.py; do echo "== $$study"; $(BIN)/python $$study; done
 
 docs: $(READY_ALL) ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
