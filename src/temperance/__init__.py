@@ -1,0 +1,27 @@
+"""Tempered MCMC that makes heat cheap: exact draws, log evidence and diagnostics."""
+
+from temperance._version import __version__
+from temperance.errors import TemperanceError
+from temperance.gaussian import Gaussian
+from temperance.geometric import GeometricLadder
+from temperance.ladder import AbstractLadder, AbstractUniformLadder
+from temperance.move import AbstractMove, Params
+from temperance.moves.blackjax import elliptical_slice, from_blackjax, nuts, slice_sampling
+from temperance.moves.combine import alternate, repeat
+from temperance.moves.hmc import hmc
+from temperance.moves.mala import mala
+from temperance.moves.metropolis import metropolis
+from temperance.problem import Problem, Target
+from temperance.result import load, log_evidence, save
+from temperance.sample import sample
+from temperance.samplers.parallel import ParallelTempering
+from temperance.samplers.plain import Plain
+from temperance.samplers.transitions import TemperedTransitions
+
+__all__ = [
+    "AbstractLadder", "AbstractMove", "AbstractUniformLadder", "Gaussian", "GeometricLadder",
+    "ParallelTempering", "Params", "Plain", "Problem", "Target", "TemperanceError",
+    "TemperedTransitions", "__version__", "alternate", "elliptical_slice", "from_blackjax", "hmc",
+    "load", "log_evidence", "mala", "metropolis", "nuts", "repeat", "sample", "save",
+    "slice_sampling",
+]  # fmt: skip

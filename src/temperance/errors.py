@@ -39,6 +39,10 @@ class MoveError(TemperanceError):
     """A move cannot do what the sampler needs of it: reversibility, gradients, exactness."""
 
 
+class InterruptedRunError(TemperanceError):
+    """A run was stopped before it had a single draw to give back."""
+
+
 class CheckpointError(TemperanceError):
     """A checkpoint belongs to another run, or cannot be read."""
 

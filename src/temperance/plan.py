@@ -188,6 +188,19 @@ class Plan:
 
     # -- what a stage carries ------------------------------------------------------------------
 
+    def carried(self, stage: Stage) -> PyTree:
+        """Something of the structure, shapes and dtypes that `stage` carries."""
+        shape = (self.num_chains, len(stage.betas), self.densities.layout.dimension)
+        starts = jnp.zeros(shape)
+        params = initial_params(self.move, starts)
+        state = self._start(stage, params, starts)
+        return (state, params) if stage.kind == "draw" else self._carry(stage, params, state)
+
+    def sampler_of(self, stage: Stage, carry: PyTree) -> Any:
+        """The sampler of a stage, with the parameters that it carries."""
+        params = carry[1]
+        return self.sampler(stage, tuned(params) if isinstance(params, Adaptation) else params)
+
     def _fresh(self, stage: Stage, params: Params | None) -> tuple[Stage, PyTree]:
         """Starting points drawn anew."""
         num_rungs = len(stage.betas)

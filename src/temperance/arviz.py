@@ -1,0 +1,62 @@
+"""Draws to a DataTree in ArviZ's schema: the only file that imports ArviZ.
+
+    posterior      the position's leaves by name, (chain, draw, ...)
+    sample_stats   lp, acceptance_rate, diverging, ... (chain, draw)
+    tempering      what the ladder did: betas, swap acceptance, replicas, round trips, barrier
+    evidence       log Z by each estimator, with its standard error
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import arviz_base
+import arviz_stats
+import numpy as np
+import xarray as xr
+
+RUNG, PAIR = "rung", "pair"
+
+
+def to_datatree(
+    posterior: Mapping[str, np.ndarray],
+    sample_stats: Mapping[str, np.ndarray],
+    tempering: Mapping[str, tuple[Sequence[str], Any]],
+    evidence: Mapping[str, tuple[Sequence[str], Any]],
+    dims: Mapping[str, Sequence[str]] | None,
+    coords: Mapping[str, Sequence[Any]] | None,
+    attrs: Mapping[str, Any],
+) -> xr.DataTree:
+    """The tree of a run; arrays of the first two lead with (chain, draw)."""
+    named = {name: list(axes) for name, axes in (dims or {}).items()}
+    tree = arviz_base.from_dict(
+        {"posterior": dict(posterior), "sample_stats": dict(sample_stats)},
+        dims=named,
+        coords={name: list(values) for name, values in (coords or {}).items()},
+    )
+    if tempering:
+        tree["tempering"] = xr.DataTree(xr.Dataset(dict(tempering)))
+    if evidence:
+        names = {"estimator": ["mbar", "stepping_stones"]}
+        tree["evidence"] = xr.DataTree(xr.Dataset(dict(evidence), coords=names))
+    for group in ("posterior", "sample_stats"):
+        tree[group].attrs = {}
+    tree.attrs = dict(attrs)
+    return tree
+
+
+def summary_table(tree: xr.DataTree) -> Any:
+    """ArviZ's own table: rank-normalised R-hat, bulk and tail ESS and the rest, unrounded."""
+    return arviz_stats.summary(tree, round_to="none")
+
+
+def worst(tree: xr.DataTree) -> tuple[float, float, float]:
+    """The largest R-hat, the smallest bulk and the smallest tail ESS (rank-normalised)."""
+    rhat = arviz_stats.rhat(tree)
+    bulk = arviz_stats.ess(tree, method="bulk")
+    tail = arviz_stats.ess(tree, method="tail")
+    return _extreme(rhat, np.nanmax), _extreme(bulk, np.nanmin), _extreme(tail, np.nanmin)
+
+
+def _extreme(values: Any, pick: Any) -> float:
+    dataset = values["posterior"].dataset if isinstance(values, xr.DataTree) else values
+    return float(pick([pick(array.values) for array in dataset.data_vars.values()]))

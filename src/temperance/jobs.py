@@ -1,0 +1,171 @@
+"""What the conductor runs: a method by name with its plan, or a sampler built by hand."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from temperance._types import Key
+from temperance.checkpoint import Store
+from temperance.conductor import Advance, Conductor
+from temperance.errors import InterruptedRunError
+from temperance.move import AbstractMove
+from temperance.plan import Plan, Stage, start_chains
+from temperance.problem import Densities
+from temperance.samplers.run import draw_block
+from temperance.warmup import warm_block
+
+DRAWS = "draw-0"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The draws, by name and leading with (draw, chain), and the sampler that drew them."""
+
+    draws: dict[str, np.ndarray]
+    sampler: Any
+    sweeps_per_draw: int
+
+    @property
+    def num_draws(self) -> int:
+        return len(self.draws["position"])
+
+
+@dataclass(frozen=True)
+class TunedJob:
+    """A method by name: pilot, warm-up and draws as its plan says."""
+
+    plan: Plan
+    sweeps_per_draw: int
+
+    @property
+    def move(self) -> AbstractMove:
+        return self.plan.move
+
+    def run(self, conductor: Conductor) -> Finished:
+        """To the last draw, or to where the conductor stops."""
+        stage, carry, done = self._where(conductor.store)
+        while stage.kind != "draw":
+            advance = self._warming(stage, carry)
+            carry = conductor.run(stage.name, stage.length, advance, carry, asdict(stage), done)
+            refuse_nothing(conductor)
+            stage, carry = self.plan.after(stage, carry)
+            done = 0
+        stage = replace(stage, length=self.plan.num_draws)
+        sampler = self.plan.sampler_of(stage, carry)
+        advance = drawing(
+            sampler, self.plan.stage_key(stage), self.sweeps_per_draw, conductor.size
+        )
+        draws = kept(conductor.store)
+        conductor.run(stage.name, stage.length, advance, carry, asdict(stage), done, draws)
+        return Finished(join(draws, conductor), sampler, self.sweeps_per_draw)
+
+    def _where(self, store: Store | None) -> tuple[Stage, PyTree, int]:
+        """The stage to go on with: the first, or that of the last good block."""
+        if store is None or store.last is None:
+            return *self.plan.first(), 0
+        notes = {n: tuple(v) if isinstance(v, list) else v for n, v in store.last.notes.items()}
+        stage = Stage(**notes)
+        template = jax.eval_shape(lambda: self.plan.carried(stage))
+        return stage, store.restore(template), store.last.position
+
+    def _warming(self, stage: Stage, carry: PyTree) -> Advance:
+        sampler = self.plan.sampler_of(stage, carry)
+        key = self.plan.stage_key(stage)
+
+        def advance(carry: PyTree, start: int, count: int) -> tuple[PyTree, dict[str, np.ndarray]]:
+            state, adaptation = carry
+            steps = jnp.asarray(start), jnp.asarray(count)
+            return warm_block(sampler, state, adaptation, key, *steps), {}
+
+        return advance
+
+
+@dataclass(frozen=True)
+class HandJob:
+    """A sampler built by hand: run as it is, with `num_warmup` steps thrown away."""
+
+    densities: Densities
+    sampler: Any
+    num_chains: int
+    num_warmup: int
+    num_draws: int
+    key: Key
+    sweeps_per_draw: int
+
+    @property
+    def move(self) -> AbstractMove:
+        return self.sampler.move
+
+    def run(self, conductor: Conductor) -> Finished:
+        """To the last draw, or to where the conductor stops."""
+        store = conductor.store
+        carry, done, phase = (self.start(), self.sampler.params), 0, "warm-0"
+        if store is not None and store.last is not None:
+            carry, done, phase = store.restore(carry), store.last.position, store.last.phase
+        if phase == "warm-0":
+            carry = conductor.run(
+                "warm-0", self.num_warmup, self._advance(1, conductor), carry, {}, done
+            )
+            refuse_nothing(conductor)
+            done = 0
+        draws = kept(store)
+        conductor.run(DRAWS, self.num_draws, self._advance(2, conductor), carry, {}, done, draws)
+        return Finished(join(draws, conductor), self.sampler, self.sweeps_per_draw)
+
+    def _advance(self, stage: int, conductor: Conductor) -> Advance:
+        key = jax.random.fold_in(self.key, stage)
+        return drawing(self.sampler, key, self.sweeps_per_draw, conductor.size)
+
+    def start(self) -> PyTree:
+        """Every chain at a draw from the prior or base."""
+        keys = jax.random.split(jax.random.fold_in(self.key, 0), self.num_chains)
+        layout = self.densities.layout
+        starts = jax.vmap(lambda key: layout.unravel(self.densities.draw(key)))(keys)
+        return start_chains(self.sampler, starts, False)
+
+
+Job = TunedJob | HandJob
+
+
+def drawing(sampler: Any, key: Key, sweeps_per_draw: int, size: int) -> Advance:
+    """How a block of draws is made."""
+
+    def advance(carry: PyTree, start: int, count: int) -> tuple[PyTree, dict[str, np.ndarray]]:
+        state, params = carry
+        numbers = jnp.asarray(start), jnp.asarray(count), jnp.asarray(sweeps_per_draw)
+        state, buffers = draw_block(sampler, state, key, *numbers, size)
+        return (state, params), {name: np.asarray(b)[:count] for name, b in buffers.items()}
+
+    return advance
+
+
+def kept(store: Store | None) -> list[dict[str, np.ndarray]]:
+    """The draws that a checkpoint already holds."""
+    return [] if store is None else [block.draws for block in store.blocks(DRAWS)]
+
+
+def join(draws: list[dict[str, np.ndarray]], conductor: Conductor) -> dict[str, np.ndarray]:
+    """All blocks' draws, if there is one."""
+    refuse_nothing(conductor, draws)
+    return {name: np.concatenate([block[name] for block in draws]) for name in draws[0]}
+
+
+def refuse_nothing(conductor: Conductor, draws: list[Any] | None = None) -> None:
+    """Raise if the run was stopped with nothing to give back."""
+    if conductor.stopped is None or draws:
+        return
+    after = {
+        "interrupted": "interrupted",
+        "max_seconds": f"out of time (max_seconds={conductor.max_seconds})",
+        "target_ess": "stopped",
+    }[conductor.stopped]
+    keeps = (
+        "run the same call again to go on from the checkpoint"
+        if conductor.store is not None
+        else "give checkpoint= to be able to go on, fewer num_warmup, or more time"
+    )
+    raise InterruptedRunError(f"{after} before the first draw was finished: {keeps}")

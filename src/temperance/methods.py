@@ -1,0 +1,95 @@
+"""The methods that `sample` knows by name, their options, and who found them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from temperance.errors import ArgumentError, unknown_name
+from temperance.move import AbstractMove
+from temperance.moves.blackjax import nuts, slice_sampling
+from temperance.moves.hmc import hmc
+from temperance.moves.mala import mala
+from temperance.moves.metropolis import metropolis
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method's one-line description, its options and the papers it rests on."""
+
+    name: str
+    summary: str
+    options: Mapping[str, str]
+    references: tuple[str, ...]
+    needs_base: bool = True
+    evidence: bool = False
+
+
+LADDER_OPTIONS = {
+    "num_rungs": "number of rungs (default: chosen from the measured barrier)",
+    "betas": "the rungs' powers, increasing to 1; given betas are kept as they are",
+    "hottest": "the smallest beta (default 0: the prior or base itself)",
+}
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("plain", "the inner move alone", {}, (), needs_base=False),
+        Method(
+            "pt",
+            "parallel tempering, hot by powers",
+            LADDER_OPTIONS
+            | {
+                "scheme": "swaps: deo (default), seo or sweep",
+                "sweeps_per_draw": "sweeps for each kept draw (default 4)",
+            },
+            ("geyer1991", "syed2022", "shirts2008", "xie2011"),
+            evidence=True,
+        ),
+        Method(
+            "tt", "tempered transitions, hot by powers", LADDER_OPTIONS, ("neal1996", "syed2022")
+        ),
+    )
+}
+
+MOVES: dict[str, Callable[[], AbstractMove]] = {
+    "metropolis": metropolis,
+    "mala": mala,
+    "hmc": hmc,
+    "nuts": nuts,
+    "slice": slice_sampling,
+}
+
+MOVE_REFERENCES = {
+    "Metropolis": ("metropolis1953",),
+    "Mala": ("roberts1996",),
+    "Hmc": ("duane1987", "neal2011"),
+    "nuts": ("hoffman2014", "blackjax2024"),
+    "slice": ("neal2003", "blackjax2024"),
+    "elliptical": ("murray2010", "blackjax2024"),
+}
+
+
+def method_named(name: Any) -> Method:
+    """The method of that name."""
+    if name not in METHODS:
+        raise unknown_name("method", name, METHODS)
+    return METHODS[name]
+
+
+def move_named(move: str | AbstractMove) -> AbstractMove:
+    """A move, by name or as it is."""
+    if isinstance(move, AbstractMove):
+        return move
+    if not isinstance(move, str):
+        raise ArgumentError(f"move: wanted a name or a Move such as hmc(num_steps=10), got {move!r}")
+    if move not in MOVES:
+        raise unknown_name("move", move, MOVES)
+    return MOVES[move]()
+
+
+def check_options(method: Method, options: Mapping[str, Any]) -> None:
+    """Only options that the method has."""
+    for name in options:
+        if name not in method.options:
+            known = method.options or {"(none)": ""}
+            raise unknown_name(f"option of method {method.name!r}", name, known)

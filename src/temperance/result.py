@@ -1,0 +1,161 @@
+"""What comes back: a DataTree in ArviZ's schema, saved to netCDF or zarr and read back.
+
+Log evidence is counted from the hottest rung, so it exists where that rung is a normalised density:
+beta = 0, the prior or the base.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from temperance._version import __version__
+from temperance.diagnostics import round_trip_rate
+from temperance.errors import FileFormatError, ResultError
+from temperance.evidence import mbar, stepping_stones
+from temperance.jobs import Finished
+from temperance.layout import Layout
+from temperance.problem import Problem, Target
+from temperance.samplers.parallel import ParallelTempering
+from temperance.samplers.plain import Plain
+
+# Numbers that the evidence estimators hold at once; more draws than this are thinned for them.
+MOST_NUMBERS = 3e7
+FORMAT = "temperance run"
+
+
+def result_tree(
+    problem: Problem | Target, layout: Layout, finished: Finished, attrs: dict[str, Any]
+) -> Any:
+    """The tree of a finished run."""
+    from temperance.arviz import to_datatree
+
+    draws = {name: np.moveaxis(array, 0, 1) for name, array in finished.draws.items()}
+    sampler = finished.sampler
+    rows = float(draws["num_evaluations"].sum()) * finished.sweeps_per_draw
+    return to_datatree(
+        layout.split(draws["position"]),
+        _sample_stats(draws),
+        {} if isinstance(sampler, Plain) else _tempering(draws, finished),
+        _evidence(draws, sampler),
+        problem.dims,
+        problem.coords,
+        attrs
+        | {
+            "format": FORMAT,
+            "inference_library": "temperance",
+            "inference_library_version": __version__,
+            "sweeps_per_draw": finished.sweeps_per_draw,
+            "num_evaluations": rows,
+            "num_row_evaluations": rows * attrs["num_rows"],
+        },
+    )
+
+
+def _sample_stats(draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    stats = {
+        "lp": draws["lp"],
+        "acceptance_rate": draws["acceptance"][:, :, -1].mean(axis=-1),
+        "diverging": draws["diverging"][:, :, -1] > 0,
+    }
+    for name in ("transition_acceptance", "log_ratio"):
+        if name in draws:
+            stats[name] = draws[name]
+    return stats
+
+
+def _tempering(draws: dict[str, np.ndarray], finished: Finished) -> dict[str, Any]:
+    sampler = finished.sampler
+    group: dict[str, Any] = {
+        "step_size": (("rung", "part"), np.asarray(sampler.params.step_size)),
+        "move_acceptance": (("rung", "part"), draws["acceptance"].mean(axis=(0, 1))),
+        "diverging_rate": (("rung",), draws["diverging"].mean(axis=(0, 1))),
+        "num_evaluations": (
+            ("rung",),
+            draws["num_evaluations"].sum(axis=(0, 1)) * finished.sweeps_per_draw,
+        ),
+    }
+    betas = getattr(sampler.ladder, "betas", None)
+    if betas is not None:
+        group["beta"] = (("rung",), np.asarray(betas))
+    if "transition_accepted" in draws:
+        group["transition_rate"] = ((), draws["transition_accepted"].mean())
+    if "swap_acceptance" not in draws:
+        return group
+    rejection = 1 - draws["swap_acceptance"].mean(axis=(0, 1))
+    return group | {
+        "swap_acceptance": (("pair",), 1 - rejection),
+        "barrier": ((), rejection.sum()),
+        "round_trips": (("chain",), draws["round_trips"][:, -1] - draws["round_trips"][:, 0]),
+        "round_trip_rate_expected": ((), round_trip_rate(rejection)),
+        "replica": (("chain", "draw", "rung"), draws["replica"].astype(np.int32)),
+        "components": (("chain", "draw", "rung", "component"), draws["components"]),
+    }
+
+
+def _evidence(draws: dict[str, np.ndarray], sampler: Any) -> dict[str, Any]:
+    normalised = getattr(sampler.ladder, "betas", np.ones(1))[0] == 0
+    if not (isinstance(sampler, ParallelTempering) and normalised):
+        return {}
+    weights = np.asarray(sampler.ladder.weight_table(), float)
+    components = np.asarray(draws["components"], float)
+    chains, count, rungs = components.shape[:3]
+    stride = int(np.ceil(chains * count * rungs**2 / MOST_NUMBERS))
+    # A component of weight zero contributes zero, whatever its value.
+    products = np.where(weights == 0, 0.0, weights * components[:, ::stride, :, None, :])
+    estimates = [estimate(products.sum(axis=-1)) for estimate in (mbar, stepping_stones)]
+    return {
+        "log_evidence": (("estimator",), [e.value for e in estimates]),
+        "error": (("estimator",), [e.error for e in estimates]),
+        "log_ratio": (("estimator", "pair"), [e.per_step for e in estimates]),
+    }
+
+
+def log_evidence(tree: Any, estimator: str = "mbar") -> tuple[float, float]:
+    """Log evidence and its standard error, by "mbar" or "stepping_stones"."""
+    if "evidence" not in tree.children:
+        raise ResultError(
+            f"a run of method {tree.attrs.get('method', '?')!r} with these options gives no log "
+            "evidence: use method='pt' with betas that start at 0 (the normalised prior or base)"
+        )
+    known = list(tree["evidence"]["estimator"].values)
+    if estimator not in known:
+        raise ResultError(f"estimator: wanted one of {known}, got {estimator!r}")
+    row = tree["evidence"].dataset.sel(estimator=estimator)
+    return float(row["log_evidence"]), float(row["error"])
+
+
+def save(tree: Any, path: str | Path) -> Path:
+    """Write a run to `path`: zarr if it ends in .zarr, netCDF otherwise."""
+    path = Path(path)
+    if path.suffix == ".zarr":
+        tree.to_zarr(path, mode="w", consolidated=False)
+    else:
+        tree.to_netcdf(path, engine="h5netcdf")
+    return path
+
+
+def load(path: str | Path) -> Any:
+    """Read a run that `save` wrote. Nothing in the file is executed."""
+    import xarray as xr
+
+    path = Path(path)
+    if not path.exists():
+        raise FileFormatError(f"{path}: there is no such file")
+    try:
+        options = (
+            {"engine": "zarr", "consolidated": False}
+            if path.suffix == ".zarr"
+            else {"engine": "h5netcdf"}
+        )
+        with xr.open_datatree(path, **options) as opened:
+            tree = opened.load()
+    except (OSError, ValueError, KeyError, TypeError, json.JSONDecodeError) as error:
+        raise FileFormatError(
+            f"{path}: cannot be read as netCDF or zarr ({error}); wanted a file written by "
+            "temperance.save or `temperance run --out`"
+        ) from error
+    if tree.attrs.get("format") != FORMAT or "posterior" not in tree.children:
+        raise FileFormatError(f"{path}: was not written by temperance: it has no posterior of ours")
+    return tree

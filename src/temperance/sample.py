@@ -1,0 +1,218 @@
+"""The front door: `sample(problem, method=...)`.
+
+    problem or target -> densities on vectors -> a job (pilot, warm-up, draws) -> blocks -> a tree
+
+Everything that can be wrong with a call is found before anything long is compiled.
+"""
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from temperance._types import Key, Options
+from temperance.checkpoint import Store
+from temperance.checks import check_count, check_problem
+from temperance.conductor import Conductor
+from temperance.errors import ArgumentError, MoveError, unknown_name
+from temperance.fingerprint import fingerprint
+from temperance.geometric import check_betas
+from temperance.jobs import HandJob, Job, TunedJob
+from temperance.methods import METHODS, check_options, method_named, move_named
+from temperance.move import AbstractMove
+from temperance.plan import Plan
+from temperance.problem import Densities, Problem, Target, densities_of
+from temperance.progress import reporter
+from temperance.result import result_tree
+from temperance.runtime import scope
+from temperance.samplers.run import block_size
+from temperance.samplers.swaps import SCHEMES
+
+# One sweep crosses one pair of rungs at most, so a kept draw of parallel tempering is several.
+SWEEPS_PER_DRAW = {"pt": 4}
+
+
+class RunWarning(UserWarning):
+    """A run ended early; the message says why and with how much."""
+
+
+def sample(
+    problem: Problem | Target,
+    method: Any = "pt",
+    move: str | AbstractMove = "hmc",
+    *,
+    num_draws: int = 1000,
+    num_warmup: int = 1000,
+    num_chains: int = 4,
+    seed: int = 0,
+    progress: bool = True,
+    checkpoint: str | Path | None = None,
+    max_seconds: float | None = None,
+    target_ess: float | None = None,
+    precision: str = "double",
+    cache: bool = True,
+    **options: Any,
+) -> Any:
+    """Draw from `problem` by `method`, and return an `xarray.DataTree` in ArviZ's schema.
+
+    `method` is a name (see `temperance methods`) or a sampler built by hand, which is run as it
+    is: nothing of it is tuned. `move` is how to travel at one temperature, a name or a Move.
+    The same call with the same `checkpoint` goes on where a killed run stopped, with the same
+    draws bit for bit; with a larger `num_draws` it appends. `max_seconds` and `target_ess` stop
+    early, after the block in which they are met. `cache=False` keeps compiled programs out of the
+    user's cache folder. Other `options` are the method's own.
+    """
+    began = time.monotonic()
+    if not isinstance(problem, Problem | Target):
+        raise ArgumentError(f"problem: wanted a Problem or a Target, got {type(problem).__name__}")
+    num_draws = check_count("num_draws", num_draws, 1)
+    num_warmup = check_count("num_warmup", num_warmup, 0)
+    num_chains = check_count("num_chains", num_chains, 1)
+    seed = check_count("seed", seed, 0)
+    _check_limit("max_seconds", max_seconds)
+    _check_limit("target_ess", target_ess)
+    with scope(precision, cache):
+        densities = densities_of(problem)
+        check_problem(problem, densities)
+        counts = {"num_chains": num_chains, "num_warmup": num_warmup, "num_draws": num_draws}
+        make = _tuned if isinstance(method, str) else _by_hand
+        job, name = make(problem, densities, method, move, counts, jax.random.key(seed), options)
+        identity = options | {
+            "method": name if isinstance(method, str) else method,
+            "move": job.move,
+            "num_chains": num_chains,
+            "num_warmup": num_warmup,
+            "sweeps_per_draw": job.sweeps_per_draw,
+        }
+        store = _open(checkpoint, problem, densities, identity, seed)
+        try:
+            with (
+                reporter(progress) as bars,
+                Conductor(
+                    block_size(num_chains, densities.layout.dimension),
+                    bars,
+                    store,
+                    max_seconds,
+                    target_ess,
+                    watched=progress or any((checkpoint, max_seconds, target_ess)),
+                    began=began,
+                ) as conductor,
+            ):
+                finished = job.run(conductor)
+        finally:
+            if store is not None:
+                store.close()
+        if conductor.stopped is not None:
+            _tell(conductor, finished.num_draws, num_draws)
+        facts = {
+            "method": name,
+            "move": repr(job.move),
+            "seed": seed,
+            "num_warmup": num_warmup,
+            "precision": precision,
+            "stopped": conductor.stopped or "",
+            "seconds": time.monotonic() - began,
+            "num_rows": densities.num_rows,
+        }
+        return result_tree(problem, densities.layout, finished, facts)
+
+
+def _tuned(
+    problem: Problem | Target,
+    densities: Densities,
+    name: str,
+    move: str | AbstractMove,
+    counts: dict[str, int],
+    key: Key,
+    options: Options,
+) -> tuple[Job, str]:
+    method = method_named(name)
+    check_options(method, options)
+    kernel = move_named(move)
+    if method.needs_base and densities.hot is None:
+        raise ArgumentError(
+            f"method {name!r} heats the target towards a base and this Target has none: give "
+            "Target(..., base=Gaussian(mean, covariance)), or use method='plain'"
+        )
+    if name == "tt" and not (kernel.reversible and kernel.exact):
+        raise MoveError(
+            "tempered transitions need a reversible, exact move: use metropolis, mala, hmc or "
+            "nuts, or repeat one of them; `alternate` is neither"
+        )
+    betas = options.get("betas")
+    betas = None if betas is None else tuple(float(b) for b in check_betas(betas))
+    num_rungs = options.get("num_rungs")
+    if num_rungs is not None:
+        num_rungs = check_count("num_rungs", num_rungs, 2)
+        if betas is not None and len(betas) != num_rungs:
+            raise ArgumentError(f"num_rungs is {num_rungs}, but there are {len(betas)} betas")
+    hottest = options.get("hottest", 0.0)
+    if not (isinstance(hottest, int | float) and 0 <= hottest < 1):
+        raise ArgumentError(f"hottest: wanted a beta in [0, 1), got {hottest!r}")
+    scheme = options.get("scheme", "deo")
+    if scheme not in SCHEMES:
+        raise unknown_name("swap scheme", scheme, SCHEMES)
+    sweeps = check_count("sweeps_per_draw", options.get("sweeps_per_draw", SWEEPS_PER_DRAW.get(name, 1)), 1)
+    plan = Plan(
+        problem, densities, name, kernel, key=key, num_rungs=num_rungs, betas=betas,
+        hottest=float(hottest), scheme=scheme, **counts,
+    )  # fmt: skip
+    return TunedJob(plan, sweeps), name
+
+
+def _by_hand(
+    problem: Problem | Target,
+    densities: Densities,
+    sampler: Any,
+    move: str | AbstractMove,
+    counts: dict[str, int],
+    key: Key,
+    options: Options,
+) -> tuple[Job, str]:
+    if not all(hasattr(sampler, name) for name in ("init", "step", "snapshot", "params")):
+        raise ArgumentError(
+            f"method: wanted a name ({', '.join(METHODS)}) or a sampler such as "
+            f"ParallelTempering(ladder, move, params), got {sampler!r}"
+        )
+    others = sorted(set(options) - {"sweeps_per_draw"})
+    if others:
+        raise ArgumentError(
+            f"options {others} belong to methods by name; a sampler built by hand holds its own"
+        )
+    sweeps = check_count("sweeps_per_draw", options.get("sweeps_per_draw", 1), 1)
+    job = HandJob(densities, sampler, key=key, sweeps_per_draw=sweeps, **counts)
+    return job, type(sampler).__name__
+
+
+def _open(
+    checkpoint: str | Path | None,
+    problem: Problem | Target,
+    densities: Densities,
+    identity: Options,
+    seed: int,
+) -> Store | None:
+    """The checkpoint, if it is wanted and belongs to this run."""
+    if checkpoint is None:
+        return None
+    vector = jax.ShapeDtypeStruct((densities.layout.dimension,), np.result_type(float))
+    functions = {"log_density": (densities.whole, (vector,)), "draw": (densities.draw, (jax.random.key(0),))}
+    if densities.hot is not None:
+        functions["hottest"] = (densities.hot, (vector,))
+    data = problem.data if isinstance(problem, Problem) else None
+    return Store.open(checkpoint, fingerprint(functions, data, identity, seed))
+
+
+def _check_limit(name: str, value: Any) -> None:
+    if value is not None and not (isinstance(value, int | float) and value > 0):
+        raise ArgumentError(f"{name}: wanted a positive number or None, got {value!r}")
+
+
+def _tell(conductor: Conductor, got: int, wanted: int) -> None:
+    """Say that a run ended early, unless it ended as it was asked to."""
+    if conductor.stopped == "target_ess" or got >= wanted:
+        return
+    what = "interrupted" if conductor.stopped == "interrupted" else "out of time"
+    warnings.warn(f"{what} after {got} of {wanted} draws; what is finished is kept", RunWarning, 3)
