@@ -51,7 +51,9 @@ def measured(name, seeds, max_seconds, say):
     rows = []
     say("first run")
     with tempfile.TemporaryFile("w+") as log:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ | SETTINGS) as process:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ | SETTINGS
+        ) as process:
             for line in process.stdout:
                 if not line.startswith("{"):
                     continue
@@ -76,12 +78,18 @@ def complete(rows, name, seeds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samplers", nargs="+", choices=ROSTER, help="which ones; those that take minutes a run are left out")
+    parser.add_argument(
+        "--samplers", nargs="+", choices=ROSTER, help="which ones; those that take minutes a run are left out"
+    )
     parser.add_argument("--all", action="store_true", help="the slow ones too")
     parser.add_argument("--seeds", type=int, default=5, help="how many seeds each")
     parser.add_argument("--again", action="store_true", help="measure also what the CSV already has")
-    parser.add_argument("--max-seconds", type=int, default=3600, help="for one sampler, all seeds together; 0 for no limit")
-    parser.add_argument("--out", type=Path, default=HERE.parent / "results" / "peers.csv", help="the CSV; the others go beside it")
+    parser.add_argument(
+        "--max-seconds", type=int, default=3600, help="for one sampler, all seeds together; 0 for no limit"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=HERE.parent / "results" / "peers.csv", help="the CSV; the others go beside it"
+    )
     arguments = parser.parse_args()
 
     names = arguments.samplers or [name for name, entry in ROSTER.items() if arguments.all or not entry.optional]
@@ -112,7 +120,7 @@ def main():
 
     arguments.out.with_suffix(".md").write_text(markdown(rows))
     draw(rows, arguments.out.with_suffix(".png"))
-    console.print(f"Wrote {arguments.out.with_suffix('')}.csv, .md and .png")
+    console.print(f"Wrote {arguments.out}, with the table and the picture beside it", soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -137,23 +137,17 @@ def draw(rows, path):
     import matplotlib.pyplot as plt
 
     results = [result for result in summarise(rows) if not result.failure]
-    figure, panels = plt.subplots(1, 2, figsize=(10, 4.5), sharex=True, layout="constrained")
-    for axes, column, title in zip(panels, ("weight_error", "log_z_error"), ("mode weight", "log Z"), strict=True):
-        for result in results:
-            error = getattr(result, column)
-            if math.isnan(error):
-                continue
-            ours = result.name.startswith("temperance")
-            axes.plot(result.cpu_s, error, "D" if ours else "o", color="C3" if ours else "C0")
-            axes.annotate(
-                ROSTER[result.name].label.replace(", ", "\n", 1),
-                (result.cpu_s, error),
-                xytext=(5, 3),
-                textcoords="offset points",
-                fontsize=7,
-            )
-        axes.set(xscale="log", yscale="log", xlabel="CPU seconds, after compilation", ylabel=f"error of the {title} (rms)")
-        axes.margins(x=0.25, y=0.15)
+    if not results:
+        return
+    figure, panels = plt.subplots(1, 2, figsize=(11, 4.5), sharex=True, sharey=True, layout="constrained")
+    for axes, column, title in zip(panels, ("weight_error", "log_z_error"), ("the mode weight", "log Z"), strict=True):
+        for result, marker in zip(results, "DosvP^<X>*", strict=False):
+            # A sampler without log Z is a NaN here, which draws nothing but keeps its colour.
+            axes.plot(result.cpu_s, getattr(result, column), marker, markersize=8, label=ROSTER[result.name].label)
+        axes.set(xscale="log", yscale="log", ylim=(1e-3, 1))
+        axes.set(xlabel="CPU seconds, after compilation", ylabel=f"error of {title} (rms)")
         axes.grid(which="both", alpha=0.2)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right upper", fontsize=8)
     figure.savefig(path, dpi=150)
     plt.close(figure)

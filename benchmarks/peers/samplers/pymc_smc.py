@@ -24,7 +24,7 @@ def run(seed):
         tree = pm.sample_smc(
             2000, chains=4, cores=1, random_seed=seed, progressbar=False, compute_convergence_checks=False
         )
-    # Each chain keeps a list of log evidences, of which only the last is finite.
-    stages = tree.sample_stats["log_marginal_likelihood"].values
-    log_z = [np.asarray(chain, float)[np.isfinite(np.asarray(chain, float))][-1] for chain in stages]
+    # Only the last stage of a chain has a finite value. The array is ragged, of lists, where chains differ in length.
+    stages = np.hstack(list(tree.sample_stats["log_marginal_likelihood"].values.ravel())).astype(float)
+    log_z = stages[np.isfinite(stages)]
     return problem.first_weight(tree.posterior["x"].values), float(np.mean(log_z)), float("nan")

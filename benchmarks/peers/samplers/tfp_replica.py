@@ -51,7 +51,9 @@ def chains(key, positions):
 
 def run(seed):
     x, log_likelihoods = chains(jax.random.key(seed), jnp.asarray(problem.draw_base(seed, NUM_CHAINS)))
-    increments = -np.diff(betas)[:, None] * np.moveaxis(np.asarray(log_likelihoods, float), 1, 0)[1:].reshape(NUM_RUNGS - 1, -1)
+    increments = -np.diff(betas)[:, None] * np.moveaxis(np.asarray(log_likelihoods, float), 1, 0)[1:].reshape(
+        NUM_RUNGS - 1, -1
+    )
     log_z = (np.logaddexp.reduce(increments, axis=1) - np.log(increments.shape[1])).sum()
     num_evaluations = (NUM_WARMUP + NUM_DRAWS) * NUM_CHAINS * NUM_RUNGS * NUM_LEAPFROG
     return problem.first_weight(x), float(log_z), num_evaluations
