@@ -103,7 +103,9 @@ def main():
             continue
         with console.status(label) as status:
             try:
-                new = measured(name, seeds, arguments.max_seconds, lambda stage: status.update(f"{label}: {stage}"))
+                new = measured(
+                    name, seeds, arguments.max_seconds, lambda stage, label=label: status.update(f"{label}: {stage}")
+                )
             except (RuntimeError, OSError) as error:
                 new = [{"sampler": name, "failure": str(error)}]
         rows = [row for row in rows if row["sampler"] != name] + new

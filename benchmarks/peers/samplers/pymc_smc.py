@@ -1,7 +1,7 @@
 """PyMC: sample_smc with its default kernel, four chains in one process.
 
-Set by hand: 2000 draws a chain, and the single process, so that no CPU time goes into starting others. PyMC compiles the
-model anew at each call, so every run pays for that (its C code is cached).
+Set by hand: 2000 draws a chain, and the single process, so that no CPU time goes into starting others. PyMC compiles
+the model anew at each call, so every run pays for that (its C code is cached).
 """
 
 import logging

@@ -1,6 +1,7 @@
 """reddemcee: adaptive parallel tempering with stretch moves; log Z by its stepping stones.
 
-Set by hand: twelve temperatures down to the base, 64 walkers, 200 sweeps of adaptation, then 1000 on the ladder so found.
+Set by hand: twelve temperatures down to the base, 64 walkers, 200 sweeps of adaptation, then 1000 on the ladder
+found.
 """
 
 import numpy as np

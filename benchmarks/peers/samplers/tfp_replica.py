@@ -20,8 +20,8 @@ NUM_LEAPFROG = 3
 NUM_WARMUP = 200
 NUM_DRAWS = 1000
 
-# Powers are listed from the target down to the base, as the kernel wants them. Between them the precision of a mode goes
-# from 1/36 to 1: geometric in the precision.
+# Powers are listed from the target down to the base, as the kernel wants them. Between them the precision of a mode
+# goes from 1/36 to 1: geometric in the precision.
 precision = np.geomspace(1, problem.BASE_SCALE**-2, NUM_RUNGS)
 betas = (precision - precision[-1]) / (1 - precision[-1])
 step_size = (0.6 / np.sqrt(precision))[:, None, None]
