@@ -104,9 +104,10 @@ def markdown(rows):
     lines = [
         f"# Samplers side by side: {problem.NUM_DIMS} dimensions, two modes ten standard deviations apart",
         "",
-        f"Weights {problem.WEIGHT} and {1 - problem.WEIGHT}, log Z = {problem.LOG_Z}. Errors are root mean squares over "
-        "the seeds; CPU seconds count all threads and are the median of runs after the first; the first run, which also "
-        "imports and compiles, has a column of its own. Evaluations are of the density or its gradient, where known.",
+        f"Weights {problem.WEIGHT} and {1 - problem.WEIGHT}, log Z = {problem.LOG_Z}. "
+        "Errors are root mean squares over the seeds. CPU seconds count all threads and are the median of runs after "
+        "the first, which also imports and compiles and has a column of its own. Evaluations are of the density or its "
+        "gradient, where known.",
         "",
         "| sampler | weight error | log Z error | CPU s | wall s | first run, CPU s | evaluations | seeds | versions |",
         "|---|---|---|---|---|---|---|---|---|",
