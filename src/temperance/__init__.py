@@ -1,6 +1,7 @@
 """Tempered MCMC that makes heat cheap: exact draws, log evidence and diagnostics."""
 
 from temperance._version import __version__
+from temperance.cite import cite
 from temperance.errors import TemperanceError
 from temperance.gaussian import Gaussian
 from temperance.geometric import GeometricLadder
@@ -17,11 +18,12 @@ from temperance.sample import sample
 from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.plain import Plain
 from temperance.samplers.transitions import TemperedTransitions
+from temperance.summary import Summary, summary
 
 __all__ = [
     "AbstractLadder", "AbstractMove", "AbstractUniformLadder", "Gaussian", "GeometricLadder",
-    "ParallelTempering", "Params", "Plain", "Problem", "Target", "TemperanceError",
-    "TemperedTransitions", "__version__", "alternate", "elliptical_slice", "from_blackjax", "hmc",
+    "ParallelTempering", "Params", "Plain", "Problem", "Summary", "Target", "TemperanceError",
+    "TemperedTransitions", "__version__", "alternate", "cite", "elliptical_slice", "from_blackjax", "hmc",
     "load", "log_evidence", "mala", "metropolis", "nuts", "repeat", "sample", "save",
-    "slice_sampling",
+    "slice_sampling", "summary",
 ]  # fmt: skip

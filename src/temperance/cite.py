@@ -1,0 +1,135 @@
+"""BibTeX of what was used, so that nobody has to look for it."""
+
+from typing import Any
+
+from temperance.methods import METHODS, MOVE_REFERENCES
+
+REFERENCES = {
+    "geyer1991": """@inproceedings{geyer1991,
+  author = {Geyer, Charles J.},
+  title = {{Markov} chain {Monte} {Carlo} maximum likelihood},
+  booktitle = {Computing Science and Statistics: Proceedings of the 23rd Symposium on the Interface},
+  pages = {156--163},
+  year = {1991}
+}""",
+    "syed2022": """@article{syed2022,
+  author = {Syed, Saifuddin and Bouchard-C{\\^o}t{\\'e}, Alexandre and Deligiannidis, George
+            and Doucet, Arnaud},
+  title = {Non-reversible parallel tempering: a scalable highly parallel {MCMC} scheme},
+  journal = {Journal of the Royal Statistical Society: Series B},
+  volume = {84},
+  number = {2},
+  pages = {321--350},
+  year = {2022}
+}""",
+    "shirts2008": """@article{shirts2008,
+  author = {Shirts, Michael R. and Chodera, John D.},
+  title = {Statistically optimal analysis of samples from multiple equilibrium states},
+  journal = {The Journal of Chemical Physics},
+  volume = {129},
+  number = {12},
+  pages = {124105},
+  year = {2008}
+}""",
+    "xie2011": """@article{xie2011,
+  author = {Xie, Wangang and Lewis, Paul O. and Fan, Yu and Kuo, Lynn and Chen, Ming-Hui},
+  title = {Improving marginal likelihood estimation for {Bayesian} phylogenetic model selection},
+  journal = {Systematic Biology},
+  volume = {60},
+  number = {2},
+  pages = {150--160},
+  year = {2011}
+}""",
+    "neal1996": """@article{neal1996,
+  author = {Neal, Radford M.},
+  title = {Sampling from multimodal distributions using tempered transitions},
+  journal = {Statistics and Computing},
+  volume = {6},
+  number = {4},
+  pages = {353--366},
+  year = {1996}
+}""",
+    "vandemeent2014": """@misc{vandemeent2014,
+  author = {van de Meent, Jan-Willem and Paige, Brooks and Wood, Frank},
+  title = {Tempering by subsampling},
+  year = {2014},
+  eprint = {1401.7145},
+  archivePrefix = {arXiv}
+}""",
+    "metropolis1953": """@article{metropolis1953,
+  author = {Metropolis, Nicholas and Rosenbluth, Arianna W. and Rosenbluth, Marshall N.
+            and Teller, Augusta H. and Teller, Edward},
+  title = {Equation of state calculations by fast computing machines},
+  journal = {The Journal of Chemical Physics},
+  volume = {21},
+  number = {6},
+  pages = {1087--1092},
+  year = {1953}
+}""",
+    "roberts1996": """@article{roberts1996,
+  author = {Roberts, Gareth O. and Tweedie, Richard L.},
+  title = {Exponential convergence of {Langevin} distributions and their discrete approximations},
+  journal = {Bernoulli},
+  volume = {2},
+  number = {4},
+  pages = {341--363},
+  year = {1996}
+}""",
+    "duane1987": """@article{duane1987,
+  author = {Duane, Simon and Kennedy, A. D. and Pendleton, Brian J. and Roweth, Duncan},
+  title = {Hybrid {Monte} {Carlo}},
+  journal = {Physics Letters B},
+  volume = {195},
+  number = {2},
+  pages = {216--222},
+  year = {1987}
+}""",
+    "neal2011": """@incollection{neal2011,
+  author = {Neal, Radford M.},
+  title = {{MCMC} using {Hamiltonian} dynamics},
+  booktitle = {Handbook of {Markov} Chain {Monte} {Carlo}},
+  publisher = {Chapman and Hall/CRC},
+  pages = {113--162},
+  year = {2011}
+}""",
+    "hoffman2014": """@article{hoffman2014,
+  author = {Hoffman, Matthew D. and Gelman, Andrew},
+  title = {The {No-U-Turn} sampler: adaptively setting path lengths in {Hamiltonian} {Monte} {Carlo}},
+  journal = {Journal of Machine Learning Research},
+  volume = {15},
+  pages = {1593--1623},
+  year = {2014}
+}""",
+    "neal2003": """@article{neal2003,
+  author = {Neal, Radford M.},
+  title = {Slice sampling},
+  journal = {The Annals of Statistics},
+  volume = {31},
+  number = {3},
+  pages = {705--767},
+  year = {2003}
+}""",
+    "murray2010": """@inproceedings{murray2010,
+  author = {Murray, Iain and Adams, Ryan Prescott and MacKay, David J. C.},
+  title = {Elliptical slice sampling},
+  booktitle = {Proceedings of the 13th International Conference on Artificial Intelligence and
+               Statistics},
+  pages = {541--548},
+  year = {2010}
+}""",
+    "blackjax2024": """@misc{blackjax2024,
+  author = {Cabezas, Alberto and Corenflos, Adrien and Lao, Junpeng and Louf, R{\\'e}mi},
+  title = {{BlackJAX}: composable {Bayesian} inference in {JAX}},
+  year = {2024},
+  eprint = {2402.10797},
+  archivePrefix = {arXiv}
+}""",
+}
+
+
+def cite(tree: Any) -> str:
+    """BibTeX of the method and move that made `tree`."""
+    method, move = tree.attrs.get("method", ""), tree.attrs.get("move", "")
+    keys = list(METHODS[method].references) if method in METHODS else []
+    keys += [key for name, found in MOVE_REFERENCES.items() if name in move for key in found]
+    return "\n\n".join(REFERENCES[key] for key in dict.fromkeys(keys))

@@ -1,0 +1,161 @@
+"""Whether to believe a run: a table, the ladder's facts, and warnings in words.
+
+The table is ArviZ's (rank-normalised split R-hat, bulk and tail ESS; Vehtari et al. 2021) with
+paper 1's between-chain R-hat and ESS beside it: those see chains that disagree and nothing else,
+and with a handful of chains they are very noisy (diagnostics.py says how noisy).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from temperance.diagnostics import ess_between, rhat_between
+
+RHAT, ESS_PER_CHAIN = 1.01, 100
+LOW_SWAP, FEW_TRIPS, LOW_TRANSITION = 0.1, 5, 0.05
+
+
+@dataclass(frozen=True)
+class Summary:
+    """`table` by variable, `facts` of the run by name, `warnings` as sentences."""
+
+    table: Any
+    facts: dict[str, Any]
+    warnings: list[str]
+
+    def __str__(self) -> str:
+        """The table, the facts and the warnings, for a terminal."""
+        facts = "\n".join(f"  {name}: {_show(value)}" for name, value in self.facts.items())
+        text = f"{self.table.to_string(float_format=lambda v: f'{v:.4g}')}\n\n{facts}"
+        if not self.warnings:
+            return f"{text}\n\nNo warnings."
+        return text + "\n\n" + "\n".join(f"Warning: {words}" for words in self.warnings)
+
+    def _repr_html_(self) -> str:
+        items = "".join(f"<li>{words}</li>" for words in self.warnings)
+        facts = "".join(f"<li>{n}: {_show(v)}</li>" for n, v in self.facts.items())
+        return f"{self.table.to_html()}<ul>{facts}</ul><b>Warnings</b><ul>{items}</ul>"
+
+
+def summary(tree: Any) -> Summary:
+    """ArviZ's table, round trips, barrier and swap rates, and warnings in words."""
+    from temperance.arviz import summary_table
+
+    table = summary_table(tree)
+    posterior = tree["posterior"].dataset
+    between = {"rhat_between": rhat_between, "ess_between": ess_between}
+    if posterior.sizes["chain"] > 1 and posterior.sizes["draw"] > 1:
+        for name, measure in between.items():
+            columns = [
+                np.ravel(measure(posterior[variable].values)) for variable in posterior.data_vars
+            ]
+            table[name] = np.concatenate(columns)
+    facts = _facts(tree)
+    return Summary(table, facts, _warnings(tree, table, facts))
+
+
+def _facts(tree: Any) -> dict[str, Any]:
+    posterior = tree["posterior"].dataset
+    facts: dict[str, Any] = {
+        "method": tree.attrs.get("method"),
+        "chains x draws": f"{posterior.sizes['chain']} x {posterior.sizes['draw']}",
+        "seconds": tree.attrs.get("seconds"),
+        "density evaluations": tree.attrs.get("num_evaluations"),
+        "divergent": float(tree["sample_stats"]["diverging"].mean()),
+    }
+    if "tempering" in tree.children:
+        ladder = tree["tempering"].dataset
+        facts["rungs"] = ladder.sizes["rung"]
+        if "swap_acceptance" in ladder:
+            facts["round trips by chain"] = ladder["round_trips"].values
+            facts["communication barrier"] = float(ladder["barrier"])
+            facts["swap acceptance"] = ladder["swap_acceptance"].values
+        if "transition_rate" in ladder:
+            facts["transitions accepted"] = float(ladder["transition_rate"])
+    if "evidence" in tree.children:
+        for row in tree["evidence"]["estimator"].values:
+            chosen = tree["evidence"].dataset.sel(estimator=row)
+            facts[f"log evidence ({row})"] = (
+                f"{float(chosen['log_evidence']):.4f} +- {float(chosen['error']):.4f}"
+            )
+    return facts
+
+
+def _warnings(tree: Any, table: Any, facts: dict[str, Any]) -> list[str]:
+    found = [*_chain_warnings(tree, table)]
+    if tree.attrs.get("stopped") in ("interrupted", "max_seconds"):
+        found.append(f"the run stopped early ({tree.attrs['stopped']}): {facts['chains x draws']}")
+    if "tempering" in tree.children:
+        found += _ladder_warnings(tree["tempering"].dataset, tree["posterior"].sizes["draw"])
+    if "evidence" in tree.children:
+        found += _evidence_warnings(tree["evidence"].dataset)
+    return found
+
+
+def _chain_warnings(tree: Any, table: Any) -> list[str]:
+    found = []
+    chains = tree["posterior"].sizes["chain"]
+    if chains == 1:
+        found.append("one chain cannot be compared with another: run at least four")
+    column = "r_hat" if "r_hat" in table else "rhat"
+    if column in table:
+        worst = table[column].astype(float)
+        if (worst > RHAT).any():
+            found.append(
+                f"chains disagree: R-hat of {worst.idxmax()} is {worst.max():.3f} (want below "
+                f"{RHAT}); warm up longer, or heat further if the posterior has several modes"
+            )
+    least = table["ess_bulk"].astype(float)
+    if (least < ESS_PER_CHAIN * chains).any():
+        found.append(
+            f"few independent draws: bulk ESS of {least.idxmin()} is {least.min():.0f} (want "
+            f"{ESS_PER_CHAIN * chains}); draw more"
+        )
+    divergent = int(tree["sample_stats"]["diverging"].sum())
+    if divergent:
+        found.append(
+            f"{divergent} divergent trajectories at the target: the step is too long somewhere; "
+            "raise target_acceptance, or write the model in other coordinates"
+        )
+    return found
+
+
+def _ladder_warnings(ladder: Any, num_draws: int) -> list[str]:
+    found = []
+    if "swap_acceptance" in ladder:
+        rates = ladder["swap_acceptance"].values
+        worst = int(np.argmin(rates))
+        if rates[worst] < LOW_SWAP:
+            found.append(
+                f"rungs {worst} and {worst + 1} hardly ever swap ({rates[worst]:.1%}): replicas "
+                f"cannot pass; give more rungs than {len(rates) + 1} (num_rungs=), or warm up longer"
+            )
+        trips = ladder["round_trips"].values
+        if trips.min() < FEW_TRIPS:
+            found.append(
+                f"a chain made {int(trips.min())} round trips in {num_draws} draws: how often it "
+                "visits each mode is not yet to be trusted; draw more, or give more rungs"
+            )
+    if "transition_rate" in ladder and float(ladder["transition_rate"]) < LOW_TRANSITION:
+        found.append(
+            f"only {float(ladder['transition_rate']):.1%} of tempered transitions were accepted: "
+            "give more rungs (num_rungs=) or a longer move at each"
+        )
+    return found
+
+
+def _evidence_warnings(evidence: Any) -> list[str]:
+    values, errors = evidence["log_evidence"].values, evidence["error"].values
+    if not np.isfinite(errors).all():
+        return ["log evidence has no error bar: some neighbouring rungs share no draws; add rungs"]
+    gap, error = abs(values[0] - values[1]), float(np.hypot(*errors))
+    if gap > 4 * error:
+        return [f"the two estimates of log evidence differ by {gap:.2f}, far beyond their errors"]
+    return []
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, precision=2, separator=", ", max_line_width=90)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
