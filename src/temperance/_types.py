@@ -4,10 +4,10 @@ A *position* is any pytree of arrays; a *point* is a position with everything ab
 not depend on the rung, so that changing rung changes weights and evaluates nothing twice.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 
 Key: TypeAlias = PRNGKeyArray
 Position: TypeAlias = PyTree[Array]
@@ -15,6 +15,7 @@ Scalar: TypeAlias = Float[Array, ""]
 LogDensity: TypeAlias = Callable[[Position], Scalar]
 Data: TypeAlias = PyTree[Array]
 Terms: TypeAlias = Callable[[Position, Data], Float[Array, " n"]]
+Numbers: TypeAlias = ArrayLike | Sequence[Any]  # what a user may write for an array
 Options: TypeAlias = dict[str, Any]
 
 

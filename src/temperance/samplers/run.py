@@ -6,7 +6,7 @@ so that where a block ends does not change a single bit of what is drawn: a run 
 or lengthened anywhere.
 """
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -20,6 +20,7 @@ from temperance._types import Key, Position
 traces: dict[str, int] = {"run": 0}
 
 
+@runtime_checkable
 class Sampler(Protocol):
     """What the loop needs of a sampler: structurally the same as BlackJAX's."""
 
