@@ -31,6 +31,7 @@ class Sampler(Protocol):
     def snapshot(self, state: Any) -> dict[str, Any]: ...
 
 
+@runtime_checkable
 class Adaptive(Protocol):
     """What the loop needs of a warm-up: parameters to run with, and learning from a step."""
 
