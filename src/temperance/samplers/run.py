@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Int, PyTree
 
-from temperance._types import Key, Position
+from temperance._types import Key, Keys, Position
 
 # Counts how often the loop is traced, for tests that nothing compiles twice.
 traces: dict[str, int] = {"run": 0}
@@ -39,7 +39,7 @@ class Adaptive(Protocol):
     def after(self, sampler: Any, state: Any, info: Any) -> Any: ...
 
 
-def chain_keys(key: Key, num_chains: int, step: Int[Array, ""]) -> Key:
+def chain_keys(key: Key, num_chains: int, step: Int[Array, ""]) -> Keys:
     """One key a chain for one step, whatever block the step falls into."""
     return jax.vmap(lambda c: jax.random.fold_in(jax.random.fold_in(key, c), step))(
         jnp.arange(num_chains)
