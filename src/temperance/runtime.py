@@ -45,8 +45,9 @@ def across_precisions(function: Callable[P, R]) -> Callable[P, R]:
         except ValueError as error:
             if MIXED_UP not in str(error):
                 raise
-            jax.clear_caches()
-            return function(*args, **kwargs)
+        # Only here, since the exception keeps alive what has to be forgotten.
+        jax.clear_caches()
+        return function(*args, **kwargs)
 
     return call
 
