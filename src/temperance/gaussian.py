@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
-from temperance._types import Key, Scalar
+from temperance._types import Key, Numbers, Scalar
 from temperance.errors import ArgumentError
 
 
@@ -24,7 +24,7 @@ class Gaussian(eqx.Module):
     factor: Float[Array, " d"] | Float[Array, "d d"]
     log_normaliser: Float[Array, ""]
 
-    def __init__(self, mean: ArrayLike, covariance: ArrayLike):
+    def __init__(self, mean: Numbers, covariance: Numbers):
         center = np.atleast_1d(np.asarray(mean, float))
         spread = np.asarray(covariance, float)
         if center.ndim != 1 or center.size == 0:

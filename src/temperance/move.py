@@ -18,7 +18,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from temperance._types import Key, Point, Scalar
+from temperance._types import Key, Point
 from temperance.ladder import Rung
 
 
@@ -78,7 +78,7 @@ def colour(factor: Array, vector: Float[Array, " d"]) -> Float[Array, " d"]:
     return factor * vector if factor.ndim == 1 else factor @ vector
 
 
-def acceptance_of(log_ratio: Scalar) -> tuple[Scalar, Scalar]:
+def acceptance_of(log_ratio: Float[Array, "*shape"]) -> tuple[Array, Array]:
     """min(1, ratio) and the log ratio; what is not a number is refused."""
     log_ratio = jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
     return jnp.exp(jnp.minimum(log_ratio, 0.0)), log_ratio

@@ -45,8 +45,8 @@ class ParallelInfo(NamedTuple):
     acceptance: Float[Array, "rungs parts"]
     diverging: Float[Array, " rungs"]
     num_evaluations: Float[Array, " rungs"]
-    swap_acceptance: Float[Array, " rungs-1"]
-    swapped: Float[Array, " rungs-1"]
+    swap_acceptance: Float[Array, " pairs"]
+    swapped: Float[Array, " pairs"]
 
 
 class ParallelTempering(eqx.Module):
