@@ -7,7 +7,6 @@ from it, and must be drawable, since its exact draws refresh the hottest rung.
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
@@ -15,6 +14,7 @@ from jaxtyping import Array, Float
 
 from temperance._types import Key, Numbers, Scalar
 from temperance.errors import ArgumentError
+from temperance.noise import noise
 
 
 class Gaussian(eqx.Module):
@@ -59,7 +59,7 @@ class Gaussian(eqx.Module):
 
     def draw(self, key: Key) -> Float[Array, " d"]:
         """One exact draw."""
-        z = jax.random.normal(key, self.mean.shape, jnp.asarray(self.mean).dtype)
+        z, _ = noise(key, self.dimension, 0, jnp.asarray(self.mean).dtype)
         return self.mean + (self.factor * z if self.factor.ndim == 1 else self.factor @ z)
 
 

@@ -46,7 +46,7 @@ def across_precisions(function: Callable[P, R]) -> Callable[P, R]:
         except ValueError as error:
             if MIXED_UP not in str(error):
                 raise
-        # Out here, because the error's frames keep alive what is to be cleared.
+        # Only here, since the exception keeps alive what has to be forgotten.
         jax.clear_caches()
         return function(*args, **kwargs)
 

@@ -23,6 +23,7 @@ from temperance.errors import ArgumentError
 from temperance.ladder import Rung
 from temperance.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
 from temperance.moves.metropolis import checked_metric, checked_step
+from temperance.noise import noise
 
 DIVERGENCE = 1000.0
 
@@ -44,10 +45,8 @@ class Hmc(AbstractMove):
         return (0.5 * math.pi / self.num_steps,)
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
-        key_momentum, key_accept = jax.random.split(key)
         flat, unravel = ravel_pytree(point.position)
-        momentum = jax.random.normal(key_momentum, flat.shape, flat.dtype)
-        uniforms = jax.random.uniform(key_accept, (2,), flat.dtype)
+        momentum, uniforms = noise(key, flat.size, 2, flat.dtype)
         size = params.step_size[0] * (1 + self.jitter * (2 * uniforms[1] - 1))
 
         def leapfrog(carry, _):
