@@ -12,7 +12,6 @@ from jaxtyping import Array
 from temperance._types import Key, Keys
 from temperance.errors import ArgumentError, PositionError, StartError, TermsError
 from temperance.ladder import AbstractLadder
-from temperance.layout import Layout
 from temperance.problem import Densities, Problem, Target
 
 # Rows on which terms are compared; enough to see a look-ahead, few enough to cost nothing.
@@ -23,7 +22,9 @@ TRIES = 100
 def check_problem(problem: Problem | Target, densities: Densities) -> None:
     """Shapes, and for a problem with rows the laws of its terms."""
     vector = jax.ShapeDtypeStruct((densities.layout.dimension,), jnp.result_type(float))
-    names = ("log_prior", "log_density") if isinstance(problem, Problem) else ("base", "log_density")
+    names = (
+        ("log_prior", "log_density") if isinstance(problem, Problem) else ("base", "log_density")
+    )
     if isinstance(problem, Problem):
         _check_terms(problem, densities)
     _check_scalar(names[0], densities.hot, vector)
@@ -155,5 +156,3 @@ def check_count(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ArgumentError(f"{name}: wanted a whole number of at least {least}, got {value!r}")
     return int(value)
-
-

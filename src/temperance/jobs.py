@@ -57,9 +57,7 @@ class TunedJob:
             done = 0
         stage = replace(stage, length=self.plan.num_draws)
         sampler = self.plan.sampler_of(stage, carry)
-        advance = drawing(
-            sampler, self.plan.stage_key(stage), self.sweeps_per_draw, conductor.size
-        )
+        advance = drawing(sampler, self.plan.stage_key(stage), self.sweeps_per_draw, conductor.size)
         draws = kept(conductor.store)
         conductor.run(stage.name, stage.length, advance, carry, asdict(stage), done, draws)
         return Finished(join(draws, conductor), sampler, self.sweeps_per_draw)
@@ -68,8 +66,7 @@ class TunedJob:
         """The stage to go on with: the first, or that of the last good block."""
         if store is None or store.last is None:
             return *self.plan.first(), 0
-        notes = {n: tuple(v) if isinstance(v, list) else v for n, v in store.last.notes.items()}
-        stage = Stage(**notes)
+        stage = Stage.of(store.last.notes)
         template = jax.eval_shape(lambda: self.plan.carried(stage))
         return stage, store.restore(template), store.last.position
 
@@ -97,9 +94,7 @@ class HandJob:
         if store is not None and store.last is not None:
             carry, done, phase = store.restore(carry), store.last.position, store.last.phase
         if phase == "warm-0":
-            carry = conductor.run(
-                "warm-0", self.num_warmup, self._burn(conductor), carry, {}, done
-            )
+            carry = conductor.run("warm-0", self.num_warmup, self._burn(conductor), carry, {}, done)
             refuse_nothing(conductor)
             done = 0
         draws = kept(store)
@@ -146,10 +141,20 @@ def learning(sampler: Any, key: Key, size: int) -> Advance:
 
 
 def _block(
-    sampler: Any, carry: PyTree, key: Key, first: int, count: int, thin: int, learns: bool, size: int
+    sampler: Any,
+    carry: PyTree,
+    key: Key,
+    first: int,
+    count: int,
+    thin: int,
+    learns: bool,
+    size: int,
 ) -> tuple[PyTree, dict[str, Any]]:
-    numbers = jnp.asarray(first), jnp.asarray(count), jnp.asarray(thin), jnp.asarray(learns)
-    state, adaptation, draws = run_block(sampler, *carry, key, *numbers, size)
+    state, adaptation = carry
+    steps = (jnp.asarray(first), jnp.asarray(count), jnp.asarray(thin))
+    state, adaptation, draws = run_block(
+        sampler, state, adaptation, key, *steps, jnp.asarray(learns), size
+    )
     return (state, adaptation), draws
 
 

@@ -79,8 +79,11 @@ def sample(
         densities = densities_of(problem)
         check_problem(problem, densities)
         counts = {"num_chains": num_chains, "num_warmup": num_warmup, "num_draws": num_draws}
-        make = _tuned if isinstance(method, str) else _by_hand
-        job, name = make(problem, densities, method, move, counts, jax.random.key(seed), options)
+        key = jax.random.key(seed)
+        if isinstance(method, str):
+            job, name = _tuned(problem, densities, method, move, counts, key, options)
+        else:
+            job, name = _by_hand(densities, method, counts, key, options)
         identity = options | {
             "method": name if isinstance(method, str) else method,
             "move": job.move,
@@ -156,7 +159,9 @@ def _tuned(
     scheme = options.get("scheme", "deo")
     if scheme not in SCHEMES:
         raise unknown_name("swap scheme", scheme, SCHEMES)
-    sweeps = check_count("sweeps_per_draw", options.get("sweeps_per_draw", SWEEPS_PER_DRAW.get(name, 1)), 1)
+    sweeps = check_count(
+        "sweeps_per_draw", options.get("sweeps_per_draw", SWEEPS_PER_DRAW.get(name, 1)), 1
+    )
     plan = Plan(
         problem, densities, name, kernel, key=key, num_rungs=num_rungs, betas=betas,
         hottest=float(hottest), scheme=scheme, **counts,
@@ -165,10 +170,8 @@ def _tuned(
 
 
 def _by_hand(
-    problem: Problem | Target,
     densities: Densities,
     sampler: Any,
-    move: str | AbstractMove,
     counts: dict[str, int],
     key: Key,
     options: Options,
@@ -199,7 +202,10 @@ def _open(
     if checkpoint is None:
         return None
     vector = jax.ShapeDtypeStruct((densities.layout.dimension,), np.result_type(float))
-    functions = {"log_density": (densities.whole, (vector,)), "draw": (densities.draw, (jax.random.key(0),))}
+    functions = {
+        "log_density": (densities.whole, (vector,)),
+        "draw": (densities.draw, (jax.random.key(0),)),
+    }
     if densities.hot is not None:
         functions["hottest"] = (densities.hot, (vector,))
     data = problem.data if isinstance(problem, Problem) else None

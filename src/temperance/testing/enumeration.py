@@ -29,12 +29,12 @@ def normalised(log_density: Float[np.ndarray, " n"]) -> Law:
 
 
 def defect(matrix: Matrix, law: Law) -> float:
-    """max |pi P - pi|: how far one step carries the law from itself."""
+    """Max |pi P - pi|: how far one step carries the law from itself."""
     return float(np.abs(law @ matrix - law).max())
 
 
 def imbalance(matrix: Matrix, law: Law) -> float:
-    """max |pi(x) P(x, y) - pi(y) P(y, x)|: zero for a reversible kernel."""
+    """Max |pi(x) P(x, y) - pi(y) P(y, x)|: zero for a reversible kernel."""
     flow = law[:, None] * matrix
     return float(np.abs(flow - flow.T).max())
 
@@ -133,9 +133,7 @@ def explore(kernels: Sequence[Matrix]) -> Matrix:
     return matrix
 
 
-def swap_pair(
-    log_densities: Table, pair: int, exchanged: tuple[int, int] | None = None
-) -> Matrix:
+def swap_pair(log_densities: Table, pair: int, exchanged: tuple[int, int] | None = None) -> Matrix:
     """Compare rungs `pair` and `pair + 1`, and on acceptance exchange them.
 
     `exchanged` names another pair of rungs to exchange, as a paper may.
@@ -154,9 +152,7 @@ def swap_pair(
     return matrix
 
 
-def parallel_sweep(
-    log_densities: Table, kernels: Sequence[Matrix], pairs: Sequence[int]
-) -> Matrix:
+def parallel_sweep(log_densities: Table, kernels: Sequence[Matrix], pairs: Sequence[int]) -> Matrix:
     """One sweep of parallel tempering: every rung moved, then `pairs` swapped in that order."""
     matrix = explore(kernels)
     for pair in pairs:
