@@ -119,7 +119,7 @@ def replicates(
 
 
 @eqx.filter_jit
-def _run(step: Any, draw_exact: Any, statistics: Any, keys: Key, num_steps: Array) -> Any:
+def _run(step: Any, draw_exact: Any, statistics: Any, keys: Array, num_steps: Array) -> Any:
     def one(key: Key) -> tuple[Array, Array, Array, Array]:
         key_start, key_steps, key_fresh = jax.random.split(key, 3)
         start = draw_exact(key_start)
