@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jaxtyping import Array
+from tests import broken
 
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError, UnknownNameError
@@ -22,7 +23,6 @@ from temperance.moves.hmc import Hmc, hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
 from temperance.testing import CurvedGamma, Verdict, invariance, reversibility
-from tests import broken
 
 # A rung in the middle, so that both components have a weight that is neither zero nor one.
 TARGET = CurvedGamma()
@@ -191,7 +191,9 @@ def test_a_point_after_a_step_is_what_evaluation_says(name: str, seed: int):
 # read off the position one step further on.
 
 
-def flow(monkeypatch: pytest.MonkeyPatch, move: Callable[[int], Hmc], factor: Array, num_steps: int):
+def flow(
+    monkeypatch: pytest.MonkeyPatch, move: Callable[[int], Hmc], factor: Array, num_steps: int
+):
     size = 0.4
     tuned = params(size, factor=factor)
 

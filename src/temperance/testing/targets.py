@@ -47,7 +47,7 @@ class AbstractKnown(eqx.Module):
 
     @abc.abstractmethod
     def log_normaliser(self, beta: Beta) -> Scalar:
-        """log of the integral of the unnormalised density at `beta`."""
+        """Log of the integral of the unnormalised density at `beta`."""
 
     @property
     @abc.abstractmethod
@@ -56,7 +56,11 @@ class AbstractKnown(eqx.Module):
     def ladder(self, betas: Numbers, *, exact: bool = False) -> GeometricLadder:
         """The ladder at `betas`; `exact` lends it the sampler of beta = 0."""
         return GeometricLadder(
-            _Hot(self), _Cold(self), betas, bridge=self.bridge, draw_hot=_Draw(self) if exact else None
+            _Hot(self),
+            _Cold(self),
+            betas,
+            bridge=self.bridge,
+            draw_hot=_Draw(self) if exact else None,
         )
 
     def draw_rungs(self, key: Key, betas: Float[Array, " rungs"]) -> Float[Array, "rungs d"]:
@@ -103,7 +107,7 @@ class ConjugateNormal(AbstractKnown):
         return jnp.sum(self.terms(x, self.data))
 
     def terms(self, x: Float[Array, " d"], data: Data) -> Float[Array, " n"]:
-        """log p(y_i | x), one a row."""
+        """Log p(y_i | x), one a row."""
         return jnp.sum(_log_normal(data - x[None], self.noise_sd**2), axis=1)
 
     def problem(self) -> Problem:
@@ -226,8 +230,10 @@ class TwoModes(eqx.Module):
         squares = -0.5 * jnp.sum(x**2) - 0.5 * self.dimension * log(2 * pi)
         along = self.apart / 2 * jnp.sum(x) / np.sqrt(self.dimension) - self.apart**2 / 8
         back = -along - self.apart**2 / 4
-        return self.log_z + squares + jnp.logaddexp(
-            log(1 - self.weight) + back, log(self.weight) + along
+        return (
+            self.log_z
+            + squares
+            + jnp.logaddexp(log(1 - self.weight) + back, log(self.weight) + along)
         )
 
     def draw(self, key: Key) -> Float[Array, " d"]:
