@@ -8,12 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
+from jaxtyping import Key as KeyOf
 
 Key: TypeAlias = PRNGKeyArray
+Keys: TypeAlias = KeyOf[Array, " n"]
 Position: TypeAlias = PyTree[Array]
 Scalar: TypeAlias = Float[Array, ""]
 LogDensity: TypeAlias = Callable[[Position], Scalar]
-Data: TypeAlias = PyTree[Array]
+Data: TypeAlias = PyTree[ArrayLike]
 Terms: TypeAlias = Callable[[Position, Data], Float[Array, " n"]]
 Numbers: TypeAlias = ArrayLike | Sequence[Any]  # what a user may write for an array
 Options: TypeAlias = dict[str, Any]

@@ -7,7 +7,6 @@ from it, and must be drawable, since its exact draws refresh the hottest rung.
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
@@ -15,6 +14,7 @@ from jaxtyping import Array, Float
 
 from temperance._types import Key, Numbers, Scalar
 from temperance.errors import ArgumentError
+from temperance.noise import noise
 
 
 class Gaussian(eqx.Module):
@@ -22,6 +22,7 @@ class Gaussian(eqx.Module):
 
     mean: Float[Array, " d"]
     factor: Float[Array, " d"] | Float[Array, "d d"]
+    log_normaliser: Float[Array, ""]
 
     def __init__(self, mean: Numbers, covariance: Numbers):
         center = np.atleast_1d(np.asarray(mean, float))
@@ -39,7 +40,10 @@ class Gaussian(eqx.Module):
             raise ArgumentError("mean and covariance must be finite")
         # NumPy's arrays keep double precision until the run that uses them says otherwise.
         self.mean = center  # pyright: ignore[reportAttributeAccessIssue]
-        self.factor = _factor(spread)  # pyright: ignore[reportAttributeAccessIssue]
+        self.factor = factor = _factor(spread)  # pyright: ignore[reportAttributeAccessIssue]
+        scales = factor if factor.ndim == 1 else np.diagonal(factor)
+        log_normaliser = np.log(scales).sum() + 0.5 * center.size * np.log(2 * np.pi)
+        self.log_normaliser = np.asarray(log_normaliser)  # pyright: ignore[reportAttributeAccessIssue]
 
     @property
     def dimension(self) -> int:
@@ -49,15 +53,13 @@ class Gaussian(eqx.Module):
         """The log density, normalised."""
         if self.factor.ndim == 1:
             z = (x - self.mean) / self.factor
-            log_det = jnp.sum(jnp.log(self.factor))
         else:
             z = solve_triangular(self.factor, x - self.mean, lower=True)
-            log_det = jnp.sum(jnp.log(jnp.diagonal(self.factor)))
-        return -0.5 * jnp.sum(z**2) - log_det - 0.5 * self.dimension * np.log(2 * np.pi)
+        return -0.5 * jnp.sum(z**2) - self.log_normaliser
 
     def draw(self, key: Key) -> Float[Array, " d"]:
         """One exact draw."""
-        z = jax.random.normal(key, self.mean.shape, jnp.asarray(self.mean).dtype)
+        z, _ = noise(key, self.dimension, 0, jnp.asarray(self.mean).dtype)
         return self.mean + (self.factor * z if self.factor.ndim == 1 else self.factor @ z)
 
 

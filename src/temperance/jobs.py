@@ -15,8 +15,7 @@ from temperance.errors import InterruptedRunError
 from temperance.move import AbstractMove
 from temperance.plan import Plan, Stage, start_chains
 from temperance.problem import Densities
-from temperance.samplers.run import draw_block
-from temperance.warmup import warm_block
+from temperance.samplers.run import run_block
 
 DRAWS = "draw-0"
 
@@ -49,7 +48,9 @@ class TunedJob:
         """To the last draw, or to where the conductor stops."""
         stage, carry, done = self._where(conductor.store)
         while stage.kind != "draw":
-            advance = self._warming(stage, carry)
+            advance = learning(
+                self.plan.sampler_of(stage, carry), self.plan.stage_key(stage), conductor.size
+            )
             carry = conductor.run(stage.name, stage.length, advance, carry, asdict(stage), done)
             refuse_nothing(conductor)
             stage, carry = self.plan.after(stage, carry)
@@ -72,17 +73,6 @@ class TunedJob:
         template = jax.eval_shape(lambda: self.plan.carried(stage))
         return stage, store.restore(template), store.last.position
 
-    def _warming(self, stage: Stage, carry: PyTree) -> Advance:
-        sampler = self.plan.sampler_of(stage, carry)
-        key = self.plan.stage_key(stage)
-
-        def advance(carry: PyTree, start: int, count: int) -> tuple[PyTree, dict[str, np.ndarray]]:
-            state, adaptation = carry
-            steps = jnp.asarray(start), jnp.asarray(count)
-            return warm_block(sampler, state, adaptation, key, *steps), {}
-
-        return advance
-
 
 @dataclass(frozen=True)
 class HandJob:
@@ -103,21 +93,25 @@ class HandJob:
     def run(self, conductor: Conductor) -> Finished:
         """To the last draw, or to where the conductor stops."""
         store = conductor.store
-        carry, done, phase = (self.start(), self.sampler.params), 0, "warm-0"
+        carry, done, phase = (self.start(), None), 0, "warm-0"
         if store is not None and store.last is not None:
             carry, done, phase = store.restore(carry), store.last.position, store.last.phase
         if phase == "warm-0":
             carry = conductor.run(
-                "warm-0", self.num_warmup, self._advance(1, conductor), carry, {}, done
+                "warm-0", self.num_warmup, self._burn(conductor), carry, {}, done
             )
             refuse_nothing(conductor)
             done = 0
         draws = kept(store)
-        conductor.run(DRAWS, self.num_draws, self._advance(2, conductor), carry, {}, done, draws)
+        conductor.run(DRAWS, self.num_draws, self._draw(conductor), carry, {}, done, draws)
         return Finished(join(draws, conductor), self.sampler, self.sweeps_per_draw)
 
-    def _advance(self, stage: int, conductor: Conductor) -> Advance:
-        key = jax.random.fold_in(self.key, stage)
+    def _burn(self, conductor: Conductor) -> Advance:
+        burn = drawing(self.sampler, jax.random.fold_in(self.key, 1), 1, conductor.size)
+        return lambda carry, start, count: (burn(carry, start, count)[0], {})
+
+    def _draw(self, conductor: Conductor) -> Advance:
+        key = jax.random.fold_in(self.key, 2)
         return drawing(self.sampler, key, self.sweeps_per_draw, conductor.size)
 
     def start(self) -> PyTree:
@@ -135,12 +129,28 @@ def drawing(sampler: Any, key: Key, sweeps_per_draw: int, size: int) -> Advance:
     """How a block of draws is made."""
 
     def advance(carry: PyTree, start: int, count: int) -> tuple[PyTree, dict[str, np.ndarray]]:
-        state, params = carry
-        numbers = jnp.asarray(start), jnp.asarray(count), jnp.asarray(sweeps_per_draw)
-        state, buffers = draw_block(sampler, state, key, *numbers, size)
-        return (state, params), {name: np.asarray(b)[:count] for name, b in buffers.items()}
+        first = start * sweeps_per_draw
+        carry, draws = _block(sampler, carry, key, first, count, sweeps_per_draw, False, size)
+        return carry, {name: np.asarray(values)[:count] for name, values in draws.items()}
 
     return advance
+
+
+def learning(sampler: Any, key: Key, size: int) -> Advance:
+    """How a block of warm-up is made: one draw of many steps, which is thrown away."""
+
+    def advance(carry: PyTree, start: int, count: int) -> tuple[PyTree, dict[str, np.ndarray]]:
+        return _block(sampler, carry, key, start, 1, count, True, size)[0], {}
+
+    return advance
+
+
+def _block(
+    sampler: Any, carry: PyTree, key: Key, first: int, count: int, thin: int, learns: bool, size: int
+) -> tuple[PyTree, dict[str, Any]]:
+    numbers = jnp.asarray(first), jnp.asarray(count), jnp.asarray(thin), jnp.asarray(learns)
+    state, adaptation, draws = run_block(sampler, *carry, key, *numbers, size)
+    return (state, adaptation), draws
 
 
 def kept(store: Store | None) -> list[dict[str, np.ndarray]]:

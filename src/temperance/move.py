@@ -11,6 +11,7 @@ isotropic.
 """
 
 import abc
+import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -59,7 +60,12 @@ class AbstractMove(eqx.Module):
     def initial_step_sizes(self, dimension: int) -> Float[Array, " parts"]:
         """Fixed step sizes as given, tuned ones where they start."""
         start = 0.5 * dimension**-0.25
-        return jnp.asarray([start if size is None else size for size in self.step_sizes], float)
+        sizes = zip(self.step_sizes, self.longest_steps(), strict=True)
+        return jnp.asarray([min(start, most) if s is None else s for s, most in sizes], float)
+
+    def longest_steps(self) -> tuple[float, ...]:
+        """Step sizes beyond which a part gains nothing, whatever it accepts."""
+        return (math.inf,) * len(self.step_sizes)
 
 
 def whiten(factor: Array, vector: Float[Array, " d"]) -> Float[Array, " d"]:

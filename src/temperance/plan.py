@@ -31,7 +31,7 @@ from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.plain import Plain
 from temperance.samplers.transitions import TemperedTransitions
 from temperance.schedule import equalise, initial_betas, rungs_for, transition_rungs_for
-from temperance.warmup import Adaptation, begin, learn_factor, rounds, transplant, tuned
+from temperance.warmup import Adaptation, Settled, begin, learn_factor, rounds, transplant
 
 PILOT_RUNGS = 12
 MOST_RUNGS = 128
@@ -136,7 +136,7 @@ class Plan:
         if len(betas) > 1:
             stage = replace(stage, rejection=_floats(rejection))
         if settles:
-            return stage, tuned(adaptation)
+            return stage, adaptation.params()
         factor = learn_factor(adaptation, self.move.metric, self.num_chains)
         sizes = np.exp(np.asarray(adaptation.log_step_mean))
         if self.ladder(stage.betas).draw_hottest() is not None:
@@ -175,7 +175,7 @@ class Plan:
             "draw", 0, self.num_draws, stage.betas, stage.rejection, stage.barrier
         )
         if self.method != "tt":
-            return following, (state, params)
+            return following, self._carry(following, params, state)
         num_rungs = self.num_rungs
         if self.betas is None and num_rungs is None:
             num_rungs = transition_rungs_for(stage.barrier)
@@ -184,7 +184,8 @@ class Plan:
             new = equalise(old, np.asarray(stage.rejection), num_rungs)
             params = transplant(old, new, params)
             following = replace(following, betas=_floats(new))
-        return following, (self._start(following, params, state.points.position[:, -1:]), params)
+        state = self._start(following, params, state.points.position[:, -1:])
+        return following, self._carry(following, params, state)
 
     # -- what a stage carries ------------------------------------------------------------------
 
@@ -193,13 +194,11 @@ class Plan:
         shape = (self.num_chains, len(stage.betas), self.densities.layout.dimension)
         starts = jnp.zeros(shape)
         params = initial_params(self.move, starts)
-        state = self._start(stage, params, starts)
-        return (state, params) if stage.kind == "draw" else self._carry(stage, params, state)
+        return self._carry(stage, params, self._start(stage, params, starts))
 
     def sampler_of(self, stage: Stage, carry: PyTree) -> Any:
         """The sampler of a stage, with the parameters that it carries."""
-        params = carry[1]
-        return self.sampler(stage, tuned(params) if isinstance(params, Adaptation) else params)
+        return self.sampler(stage, carry[1].params())
 
     def _fresh(self, stage: Stage, params: Params | None) -> tuple[Stage, PyTree]:
         """Starting points drawn anew."""
@@ -214,14 +213,12 @@ class Plan:
         )
         if params is None:
             params = initial_params(self.move, starts)
-        state = self._start(stage, params, starts)
-        if stage.kind == "draw":
-            return stage, (state, params)
-        return stage, self._carry(stage, params, state)
+        return stage, self._carry(stage, params, self._start(stage, params, starts))
 
     def _carry(self, stage: Stage, params: Params, state: PyTree) -> PyTree:
-        positions = jax.vmap(self.sampler(stage, params).positions)(state)
-        return state, begin(self.move, params, positions)
+        if self.method == "tt" and stage.kind == "draw":
+            return state, Settled(params)
+        return state, begin(self.sampler(stage, params), state)
 
     def _start(self, stage: Stage, params: Params, positions: Array) -> PyTree:
         sampler = self.sampler(stage, params)

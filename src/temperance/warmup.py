@@ -20,11 +20,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from temperance._types import Key
 from temperance.move import AbstractMove, Params
-from temperance.samplers.run import chain_keys, sweep, traces
 
 # Dual averaging's constants, as in Hoffman & Gelman (2014).
 SHRINKAGE, DELAY, FORGETTING = 0.05, 10.0, 0.75
@@ -51,13 +49,60 @@ class Adaptation(NamedTuple):
     swap_acceptance: Float[Array, " rungs-1"]
     count: Int[Array, ""]
 
+    def params(self, learning: Bool[Array, ""] | bool = False) -> Params:
+        """The parameters to try next while learning, and those arrived at otherwise."""
+        log_step = jnp.where(learning, self.log_step, self.log_step_mean)
+        return Params(jnp.exp(log_step), self.factor)
 
-def begin(move: AbstractMove, params: Params, positions: Array) -> Adaptation:
-    """A round's start: `positions` are (chain, rung, d)."""
+    def after(self, sampler: Any, state: PyTree, info: Any) -> "Adaptation":
+        """What is known after one more step of every chain."""
+        move: AbstractMove = sampler.move
+        count = self.count + 1
+        error = jnp.asarray(move.target_acceptance)[None] - jnp.mean(info.acceptance, axis=0)
+        rate = 1.0 / (count + DELAY)
+        error_mean = (1 - rate) * self.error_mean + rate * error
+        log_step = self.log_step_center - jnp.sqrt(count) / SHRINKAGE * error_mean
+        log_step = jnp.minimum(log_step, jnp.log(jnp.asarray(move.longest_steps())))
+        weight = count**-FORGETTING
+        log_step_mean = weight * log_step + (1 - weight) * self.log_step_mean
+        free = _free(sampler)
+        swaps = getattr(info, "swap_acceptance", None)
+        return self._replace(
+            log_step=jnp.where(free, log_step, self.log_step),
+            log_step_mean=jnp.where(free, log_step_mean, self.log_step_mean),
+            error_mean=error_mean,
+            positions=_add(self.positions, jax.vmap(sampler.positions)(state)),
+            gradients=None
+            if self.gradients is None
+            else _add(self.gradients, jax.vmap(sampler.gradients)(state)),
+            swap_acceptance=self.swap_acceptance
+            + (0.0 if swaps is None else jnp.mean(swaps, axis=0)),
+            count=count,
+        )
+
+
+class Settled(NamedTuple):
+    """Parameters that learn nothing more: what a sampler that only draws carries."""
+
+    values: Params
+
+    def params(self, learning: Bool[Array, ""] | bool = False) -> Params:
+        """Always the same."""
+        return self.values
+
+    def after(self, sampler: Any, state: PyTree, info: Any) -> "Settled":
+        """Nothing is learnt."""
+        return self
+
+
+@eqx.filter_jit
+def begin(sampler: Any, state: PyTree) -> Adaptation:
+    """A round's start, from the sampler's parameters and the chains' states."""
+    params: Params = sampler.params
     log_step = jnp.log(params.step_size)
-    shift = jnp.mean(positions, axis=0)
-    zeros = jnp.zeros_like(params.factor)
-    moments = Moments(shift, jnp.zeros_like(shift), zeros)
+    shift = jnp.mean(jax.vmap(sampler.positions)(state), axis=0)
+    moments = Moments(shift, jnp.zeros_like(shift), jnp.zeros_like(params.factor))
+    still = moments._replace(shift=jnp.zeros_like(shift))
     return Adaptation(
         log_step,
         log_step,
@@ -65,72 +110,23 @@ def begin(move: AbstractMove, params: Params, positions: Array) -> Adaptation:
         jnp.zeros_like(log_step),
         params.factor,
         moments,
-        Moments(jnp.zeros_like(shift), jnp.zeros_like(shift), zeros) if move.uses_gradient else None,
-        jnp.zeros((shift.shape[0] - 1,)),
+        still if sampler.move.uses_gradient else None,
+        jnp.zeros((shift.shape[0] - 1,), log_step.dtype),
         jnp.zeros((), int),
     )
 
 
-def tuned(adaptation: Adaptation) -> Params:
-    """The parameters that the round has arrived at."""
-    return Params(jnp.exp(adaptation.log_step_mean), adaptation.factor)
-
-
-@eqx.filter_jit
-def warm_block(
-    sampler: Any,
-    state: PyTree,
-    adaptation: Adaptation,
-    key: Key,
-    start: Int[Array, ""],
-    count: Int[Array, ""],
-) -> tuple[PyTree, Adaptation]:
-    """Steps `start` to `start + count` of warm-up."""
-    traces["warm"] += 1
-    num_chains = jax.tree.leaves(state)[0].shape[0]
-
-    def body(index: Array, carry: tuple[PyTree, Adaptation]) -> tuple[PyTree, Adaptation]:
-        state, adaptation = carry
-        params = Params(jnp.exp(adaptation.log_step), adaptation.factor)
-        current = eqx.tree_at(lambda s: s.params, sampler, params)
-        state, info = sweep(current, state, chain_keys(key, num_chains, start + index))
-        return state, _update(adaptation, current, state, info)
-
-    return jax.lax.fori_loop(0, count, body, (state, adaptation))
-
-
-def _update(adaptation: Adaptation, sampler: Any, state: PyTree, info: Any) -> Adaptation:
-    move: AbstractMove = sampler.move
-    count = adaptation.count + 1
-    # Dual averaging on the chains' mean acceptance.
-    error = jnp.asarray(move.target_acceptance) - jnp.mean(info.acceptance, axis=0)
-    rate = 1.0 / (count + DELAY)
-    error_mean = (1 - rate) * adaptation.error_mean + rate * error
-    log_step = adaptation.log_step_center - jnp.sqrt(count) / SHRINKAGE * error_mean
-    weight = count**-FORGETTING
-    log_step_mean = weight * log_step + (1 - weight) * adaptation.log_step_mean
-    free = jnp.asarray([[size is None for size in move.step_sizes]] * adaptation.factor.shape[0])
+def _free(sampler: Any) -> np.ndarray:
+    """Which rungs' step sizes are tuned: not fixed ones, nor that of an exact draw."""
+    free = np.array([[size is None for size in sampler.move.step_sizes]] * sampler.num_rungs)
     if sampler.ladder.draw_hottest() is not None:
-        free = free.at[0].set(False)  # an exact draw has no step to tune
-    gradients = adaptation.gradients
-    if gradients is not None:
-        gradients = _add(gradients, jax.vmap(sampler.gradients)(state))
-    swaps = getattr(info, "swap_acceptance", None)
-    return adaptation._replace(
-        log_step=jnp.where(free, log_step, adaptation.log_step),
-        log_step_mean=jnp.where(free, log_step_mean, adaptation.log_step_mean),
-        error_mean=error_mean,
-        positions=_add(adaptation.positions, jax.vmap(sampler.positions)(state)),
-        gradients=gradients,
-        swap_acceptance=adaptation.swap_acceptance
-        + (0.0 if swaps is None else jnp.mean(swaps, axis=0)),
-        count=count,
-    )
+        free[0] = False
+    return free
 
 
 def _add(moments: Moments, values: Float[Array, "chains rungs d"]) -> Moments:
     # A divergent trajectory may leave a gradient that is not finite; it says nothing of the scale.
-    centred = jnp.where(jnp.isfinite(values), values - moments.shift, 0.0)
+    centred = jnp.where(jnp.isfinite(values), values - moments.shift[None], 0.0)
     dense = moments.second.ndim == 3
     square = jnp.einsum("cki,ckj->kij", centred, centred) if dense else jnp.sum(centred**2, axis=0)
     return Moments(

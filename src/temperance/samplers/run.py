@@ -1,4 +1,4 @@
-"""The compiled loop: many draws of many chains in one program.
+"""The compiled loop: many draws of many chains in one program, warm-up included.
 
 A block runs a traced number of steps into buffers of a static size, so asking for more draws, other
 betas or another seed compiles nothing. The key of a step is folded from (chain, step), never carried,
@@ -12,12 +12,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Int, PyTree
+from jaxtyping import Array, Bool, Int, PyTree
 
-from temperance._types import Key, Position
+from temperance._types import Key, Keys, Position
 
-# Counts how often the loops are traced, for tests that nothing compiles twice.
-traces: dict[str, int] = {"draw": 0, "warm": 0}
+# Counts how often the loop is traced, for tests that nothing compiles twice.
+traces: dict[str, int] = {"run": 0}
 
 
 @runtime_checkable
@@ -31,62 +31,79 @@ class Sampler(Protocol):
     def snapshot(self, state: Any) -> dict[str, Any]: ...
 
 
-def chain_keys(key: Key, num_chains: int, step: Int[Array, ""]) -> Key:
+@runtime_checkable
+class Adaptive(Protocol):
+    """What the loop needs of a warm-up: parameters to run with, and learning from a step."""
+
+    def params(self, learning: Bool[Array, ""]) -> Any: ...
+    def after(self, sampler: Any, state: Any, info: Any) -> Any: ...
+
+
+def chain_keys(key: Key, num_chains: int, step: Int[Array, ""]) -> Keys:
     """One key a chain for one step, whatever block the step falls into."""
     return jax.vmap(lambda c: jax.random.fold_in(jax.random.fold_in(key, c), step))(
         jnp.arange(num_chains)
     )
 
 
-def sweep(sampler: Sampler, state: PyTree, keys: Key) -> tuple[PyTree, PyTree]:
-    """One step of every chain."""
-    return jax.vmap(sampler.step)(keys, state)
-
-
 @eqx.filter_jit
-def draw_block(
+def run_block(
     sampler: Sampler,
     state: PyTree,
+    adaptation: Adaptive | None,
     key: Key,
-    start: Int[Array, ""],
+    first: Int[Array, ""],
     count: Int[Array, ""],
     thin: Int[Array, ""],
+    learning: Bool[Array, ""],
     size: int,
-) -> tuple[PyTree, dict[str, Array]]:
-    """Draws `start` to `start + count` (at most `size`), each the last of `thin` steps.
+) -> tuple[PyTree, Any, dict[str, Array]]:
+    """`count` draws (at most `size`) from step `first` on, each the last of `thin` steps.
 
-    Returns the state and, by name, arrays that lead with (size, chain): what `snapshot` keeps and
-    the means of the infos over the `thin` steps. Rows from `count` on are zeros.
+    While `learning`, the sampler's parameters are those that `adaptation` tries, and it learns
+    from every step; otherwise they are those it has arrived at, and it stays as it is. Returns the
+    state, the adaptation and, by name, arrays that lead with (size, chain): what `snapshot` keeps
+    and the means of the infos over the `thin` steps. Rows from `count` on are zeros.
     """
-    traces["draw"] += 1
+    traces["run"] += 1
     num_chains = jax.tree.leaves(state)[0].shape[0]
+    def one(step: Array, state: PyTree, adaptation: Any) -> tuple[PyTree, Any, Any]:
+        keys = chain_keys(key, num_chains, step)
+        if adaptation is None:
+            return *jax.vmap(sampler.step)(keys, state), None
+        params = adaptation.params(learning)
+        current = eqx.tree_at(lambda s: s.params, sampler, params)
+        state, info = jax.vmap(current.step)(keys, state)
+        learnt = jax.lax.cond(
+            learning, lambda: adaptation.after(current, state, info), lambda: adaptation
+        )
+        return state, info, learnt
 
-    def one(step: Array, state: PyTree) -> tuple[PyTree, PyTree]:
-        return sweep(sampler, state, chain_keys(key, num_chains, step))
+    def draw(index: Array, state: PyTree, adaptation: Any) -> tuple[PyTree, Any, dict[str, Array]]:
+        def again(j: Array, carry: tuple[PyTree, Any, Any]) -> tuple[PyTree, Any, Any]:
+            state, adaptation, total = carry
+            state, info, adaptation = one(first + index * thin + j, state, adaptation)
+            return state, adaptation, jax.tree.map(jnp.add, total, info)
 
-    def draw(index: Array, state: PyTree) -> tuple[PyTree, dict[str, Array]]:
-        first = (start + index) * thin
-        state, info = one(first, state)
-
-        def again(j: Array, carry: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
-            state, total = carry
-            state, info = one(first + j, state)
-            return state, jax.tree.map(jnp.add, total, info)
-
-        state, total = jax.lax.fori_loop(1, thin, again, (state, info))
+        nothing = jax.tree.map(
+            lambda leaf: jnp.zeros(leaf.shape, leaf.dtype),
+            jax.eval_shape(one, first, state, adaptation)[1],
+        )
+        state, adaptation, total = jax.lax.fori_loop(0, thin, again, (state, adaptation, nothing))
         record = jax.vmap(sampler.snapshot)(state)
         record["position"] = jax.vmap(lambda x: ravel_pytree(x)[0])(record["position"])
-        return state, record | {n: v / thin for n, v in total._asdict().items()}
+        return state, adaptation, record | {n: v / thin for n, v in total._asdict().items()}
 
-    shapes = jax.eval_shape(draw, start, state)[1]
+    shapes = jax.eval_shape(draw, first, state, adaptation)[2]
     buffers = jax.tree.map(lambda s: jnp.zeros((size, *s.shape), s.dtype), shapes)
 
-    def body(index: Array, carry: tuple[PyTree, dict[str, Array]]):
-        state, buffers = carry
-        state, record = draw(index, state)
-        return state, {name: buffers[name].at[index].set(record[name]) for name in buffers}
+    def body(index: Array, carry: tuple[PyTree, Any, dict[str, Array]]):
+        state, adaptation, buffers = carry
+        state, adaptation, record = draw(index, state, adaptation)
+        kept = {name: buffers[name].at[index].set(record[name]) for name in buffers}
+        return state, adaptation, kept
 
-    return jax.lax.fori_loop(0, count, body, (state, buffers))
+    return jax.lax.fori_loop(0, count, body, (state, adaptation, buffers))
 
 
 def block_size(num_chains: int, dimension: int) -> int:

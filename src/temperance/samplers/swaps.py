@@ -39,12 +39,11 @@ def swap(
     scheme: str, key: Key, increments: Float[Array, "rungs pairs"], parity: Int[Array, ""]
 ) -> Swaps:
     """One round of swaps; `increments[i, k]` is I_k at the point that sits at rung i."""
-    key_half, key_accept = jax.random.split(key)
-    num_pairs = increments.shape[1]
-    log_uniforms = jnp.log(jax.random.uniform(key_accept, (num_pairs,)))
+    uniforms = jax.random.uniform(key, (increments.shape[1] + 1,))
+    log_uniforms = jnp.log(uniforms[1:])
     if scheme == "sweep":
         return hot_to_cold(log_uniforms, increments)
-    half = jax.random.bernoulli(key_half).astype(int) if scheme == "seo" else parity % 2
+    half = (uniforms[0] < 0.5).astype(int) if scheme == "seo" else parity % 2
     return even_odd(log_uniforms, increments, half)
 
 

@@ -1,0 +1,129 @@
+"""Run the samplers side by side, and write the table and the picture.
+
+    python benchmarks/peers/run.py                       # what is missing from benchmarks/results/peers.csv
+    python benchmarks/peers/run.py --again               # everything anew
+    python benchmarks/peers/run.py --samplers temperance_pt blackjax_smc --seeds 20 --again
+
+Each sampler runs in a process of its own, one after the other. Its rows are saved when it ends, so that an interrupted
+run goes on from there; one that fails is reported with its last line of error and is tried again next time.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import tempfile
+from pathlib import Path
+
+from environments import HERE, interpreter
+from rich.console import Console
+from roster import ROSTER
+from table import draw, errors, markdown, read, summarise, write
+
+# One thread for NumPy's linear algebra: ten dimensions gain nothing from more, and idle ones are charged as CPU time.
+# No cache of compiled programs on disk, so that the first run means the same for everyone.
+SETTINGS = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "JAX_PLATFORMS": "cpu",
+    "JAX_ENABLE_COMPILATION_CACHE": "false",
+}
+
+
+def machine():
+    model = platform.processor() or platform.machine()
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        names = [line.split(":", 1)[1].strip() for line in information.read_text().splitlines() if "model name" in line]
+        model = names[0] if names else model
+    return f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+
+
+def measured(name, seeds, max_seconds, say):
+    """The rows of one sampler; raises RuntimeError with one line that says what went wrong."""
+    say("setting up")
+    python = interpreter(ROSTER[name].environment)
+    command = [python, "-W", "ignore", str(HERE / "measure.py"), name, *map(str, seeds)]
+    if max_seconds:
+        command = ["timeout", str(max_seconds), *command]
+    rows = []
+    say("first run")
+    with tempfile.TemporaryFile("w+") as log:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ | SETTINGS
+        ) as process:
+            for line in process.stdout:
+                if not line.startswith("{"):
+                    continue
+                rows.append(json.loads(line))
+                say(f"seed {min(len(rows), len(seeds))} of {len(seeds)}")
+        if process.returncode:
+            log.seek(0)
+            lines = log.read().strip().splitlines()
+            timed_out = max_seconds and process.returncode == 124
+            raise RuntimeError(f"stopped after {max_seconds} s" if timed_out else (lines or ["no message"])[-1].strip())
+    first, *rest = rows
+    where = machine()
+    return [
+        row | errors(row["weight"], row["log_z"]) | {"first_cpu_s": first["cpu_s"], "machine": where, "failure": ""}
+        for row in rest
+    ]
+
+
+def complete(rows, name, seeds):
+    return set(seeds) <= {int(row["seed"]) for row in rows if row["sampler"] == name and not row["failure"]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--samplers", nargs="+", choices=ROSTER, help="which ones; those that take minutes a run are left out"
+    )
+    parser.add_argument("--all", action="store_true", help="the slow ones too")
+    parser.add_argument("--seeds", type=int, default=5, help="how many seeds each")
+    parser.add_argument("--again", action="store_true", help="measure also what the CSV already has")
+    parser.add_argument(
+        "--max-seconds", type=int, default=3600, help="for one sampler, all seeds together; 0 for no limit"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=HERE.parent / "results" / "peers.csv", help="the CSV; the others go beside it"
+    )
+    arguments = parser.parse_args()
+
+    names = arguments.samplers or [name for name, entry in ROSTER.items() if arguments.all or not entry.optional]
+    seeds = list(range(arguments.seeds))
+    rows = read(arguments.out)
+    console = Console()
+    for name in names:
+        label = ROSTER[name].label
+        if complete(rows, name, seeds) and not arguments.again:
+            console.print(f"[dim]{label}: already in {arguments.out.name}[/]")
+            continue
+        with console.status(label) as status:
+            try:
+                new = measured(
+                    name, seeds, arguments.max_seconds, lambda stage, label=label: status.update(f"{label}: {stage}")
+                )
+            except (RuntimeError, OSError) as error:
+                new = [{"sampler": name, "failure": str(error)}]
+        rows = [row for row in rows if row["sampler"] != name] + new
+        write(arguments.out, rows)
+        rows = read(arguments.out)
+        (result,) = summarise([row for row in rows if row["sampler"] == name])
+        if result.failure:
+            console.print(f"[red]{label}: failed:[/] {result.failure}", highlight=False)
+        else:
+            console.print(
+                f"[green]{label}[/]: weight error {result.weight_error:.3f}, log Z error {result.log_z_error:.3f}, "
+                f"{result.cpu_s:.2f} CPU s (first run {result.first_cpu_s:.1f})"
+            )
+
+    arguments.out.with_suffix(".md").write_text(markdown(rows))
+    draw(rows, arguments.out.with_suffix(".png"))
+    console.print(f"Wrote {arguments.out}, with the table and the picture beside it", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()
