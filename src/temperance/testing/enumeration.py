@@ -19,6 +19,8 @@ from jaxtyping import Float
 Matrix = Float[np.ndarray, "n n"]
 Law = Float[np.ndarray, " n"]
 Table = Float[np.ndarray, "rungs n"]
+JointMatrix = Float[np.ndarray, "states states"]  # on the product space: states = n ** rungs
+JointLaw = Float[np.ndarray, " states"]
 Combine = Callable[[list[np.ndarray]], np.ndarray]
 
 
@@ -117,7 +119,7 @@ def tempered_transition(log_densities: Table, kernels: Sequence[Matrix]) -> Matr
     return transition(log_densities, hotter[::-1], hotter)
 
 
-def joint(log_densities: Table) -> Law:
+def joint(log_densities: Table) -> JointLaw:
     """prod_k pi_k(x_k) on the product space, the last rung's state running fastest."""
     law = np.ones(1)
     for row in log_densities:
@@ -125,7 +127,7 @@ def joint(log_densities: Table) -> Law:
     return law
 
 
-def explore(kernels: Sequence[Matrix]) -> Matrix:
+def explore(kernels: Sequence[Matrix]) -> JointMatrix:
     """Every rung moved by its own kernel."""
     matrix = np.ones((1, 1))
     for kernel in kernels:
@@ -133,7 +135,9 @@ def explore(kernels: Sequence[Matrix]) -> Matrix:
     return matrix
 
 
-def swap_pair(log_densities: Table, pair: int, exchanged: tuple[int, int] | None = None) -> Matrix:
+def swap_pair(
+    log_densities: Table, pair: int, exchanged: tuple[int, int] | None = None
+) -> JointMatrix:
     """Compare rungs `pair` and `pair + 1`, and on acceptance exchange them.
 
     `exchanged` names another pair of rungs to exchange, as a paper may.
@@ -152,7 +156,9 @@ def swap_pair(log_densities: Table, pair: int, exchanged: tuple[int, int] | None
     return matrix
 
 
-def parallel_sweep(log_densities: Table, kernels: Sequence[Matrix], pairs: Sequence[int]) -> Matrix:
+def parallel_sweep(
+    log_densities: Table, kernels: Sequence[Matrix], pairs: Sequence[int]
+) -> JointMatrix:
     """One sweep of parallel tempering: every rung moved, then `pairs` swapped in that order."""
     matrix = explore(kernels)
     for pair in pairs:
