@@ -80,7 +80,10 @@ class GeometricLadder(AbstractUniformLadder):
 
 def check_betas(betas: Numbers) -> np.ndarray:
     """`betas` as an array, if they can be a ladder's."""
-    values = np.asarray(betas, float)
+    try:
+        values = np.asarray(betas, float)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"betas: wanted numbers that increase to 1, got {betas!r}") from error
     if values.ndim != 1 or values.size < 2:
         raise ArgumentError(
             f"betas: a ladder needs at least two rungs in one vector, got shape {values.shape}; "

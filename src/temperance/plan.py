@@ -37,6 +37,8 @@ PILOT_RUNGS = 12
 MOST_RUNGS = 128
 # Above this mean rejection the barrier is out of the pilot's sight and more rungs look again.
 SATURATED = 0.7
+# Folded into a stage's key for its starting points, where chains fold in their number.
+STARTS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,7 @@ class Plan:
             self.ladder(stage.betas),
             self.problem,
             self.densities,
-            jax.random.fold_in(self.stage_key(stage), 1),
+            jax.random.fold_in(self.stage_key(stage), STARTS),
             (self.num_chains, num_rungs),
             gradient=self.move.uses_gradient,
         )

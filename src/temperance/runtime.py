@@ -12,6 +12,7 @@ Importing the package flips no global flag of JAX, and a run leaves none flipped
 import contextlib
 import functools
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -57,7 +58,15 @@ def scope(precision: str, cache: bool = True) -> Iterator[None]:
     """Everything global that a run needs, for the time of the run."""
     if precision not in ("double", "single"):
         raise ArgumentError(f"precision: wanted 'double' or 'single', got {precision!r}")
-    with jax.enable_x64(precision == "double"), threadpool_limits(1, "blas"), _cached(cache):
+    with (
+        jax.enable_x64(precision == "double"),
+        threadpool_limits(1, "blas"),
+        _cached(cache),
+        warnings.catch_warnings(),
+    ):
+        if precision == "single":
+            # That 64-bit constants of the model are cut to 32 bits is what was asked for.
+            warnings.filterwarnings("ignore", "Explicitly requested dtype", UserWarning)
         yield
 
 

@@ -62,7 +62,7 @@ class Adaptation(NamedTuple):
         rate = 1.0 / (count + DELAY)
         error_mean = (1 - rate) * self.error_mean + rate * error
         log_step = self.log_step_center - jnp.sqrt(count) / SHRINKAGE * error_mean
-        log_step = jnp.minimum(log_step, jnp.log(jnp.asarray(move.longest_steps())))
+        log_step = jnp.minimum(log_step, jnp.log(jnp.asarray(move.longest_steps()))[None])
         weight = count**-FORGETTING
         log_step_mean = weight * log_step + (1 - weight) * self.log_step_mean
         free = _free(sampler)
