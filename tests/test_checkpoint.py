@@ -20,9 +20,9 @@ import pytest
 import zarr
 
 import temperance
-from temperance import checkpoint
-from temperance.checkpoint import CheckpointWarning, Store
+from temperance.checkpoint import CheckpointWarning, Store, blocks, files, lock
 from temperance.errors import ArgumentError, CheckpointError
+from temperance.fingerprint import host_array
 
 MARK = {"seed": "0", "option:num_chains": "4"}
 ROWS = 3
@@ -43,12 +43,12 @@ def faults(path: Path, at_least: int) -> list[str]:
         warnings.simplefilter("always")
         store = Store.open(path, MARK)
     with store:
-        blocks = store.blocks("sample")
-        for i, block in enumerate(blocks):
+        kept = store.blocks("sample")
+        for i, block in enumerate(kept):
             if (block.draws["x"] != i).any() or block.leaves[0] != i or block.notes != {"i": i}:
                 found.append(f"block {i} has another content")
-        if len(blocks) < at_least:
-            found.append(f"{len(blocks)} blocks of {at_least}")
+        if len(kept) < at_least:
+            found.append(f"{len(kept)} blocks of {at_least}")
         if list(path.glob(".tmp-*")):
             found.append("a temporary name is left over")
     return found + [str(warning.message) for warning in seen]
@@ -105,7 +105,7 @@ def check_same(old: State, new: State) -> None:
     assert jax.tree.structure(old) == jax.tree.structure(new)
     assert new.key.dtype == old.key.dtype
     for one, two in zip(jax.tree.leaves(old), jax.tree.leaves(new), strict=True):
-        first, second = checkpoint.host_array(one), checkpoint.host_array(two)
+        first, second = host_array(one), host_array(two)
         assert (first.dtype, first.shape) == (second.dtype, second.shape)
         assert first.tobytes() == second.tobytes()
 
@@ -283,12 +283,12 @@ def undetected_flips(path: Path) -> list[str]:
         for at in range(0, file.stat().st_size, 5):
             flip(file, at)
             try:
-                checkpoint._read_block(block, 2)
+                blocks.read_block(block, 2)
                 missed.append(f"{file.name}:{at}")
-            except (checkpoint._DamageError, ValueError, KeyError, TypeError, OSError):
+            except (blocks.DamageError, ValueError, KeyError, TypeError, OSError):
                 pass
             flip(file, at)
-    checkpoint._read_block(block, 2)
+    blocks.read_block(block, 2)
     return missed
 
 
@@ -299,7 +299,7 @@ def test_a_flipped_bit_anywhere_is_detected(path: Path) -> None:
 def test_twin_without_checksum_misses_flips(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint, "_checksum", lambda _head, _arrays: "none")
+    monkeypatch.setattr(blocks, "checksum", lambda _head, _arrays: "none")
     with Store.open(tmp_path / "run.zarr", MARK) as store:
         fill(store, 3)
     assert undetected_flips(tmp_path / "run.zarr")
@@ -335,7 +335,7 @@ def test_a_full_disk_leaves_the_store_as_it_was(
 
     with Store.open(path, MARK) as store:
         with monkeypatch.context() as patch, pytest.raises(CheckpointError, match="No space"):
-            patch.setattr(checkpoint, "_sync", fail)
+            patch.setattr(files, "sync", fail)
             fill(store, 5)
         assert not list(path.glob(".tmp-*"))
         fill(store, 5)
@@ -370,8 +370,8 @@ def crash_at(step: int, patch: pytest.MonkeyPatch) -> None:
 
         return call
 
-    patch.setattr(checkpoint, "_write_file", write)
-    patch.setattr(checkpoint, "_sync", counted(checkpoint._sync))
+    patch.setattr(files, "write_file", write)
+    patch.setattr(files, "sync", counted(files.sync))
     patch.setattr(os, "rename", counted(os.rename))
 
 
@@ -404,7 +404,7 @@ def test_a_crash_at_any_step_leaves_whole_blocks(tmp_path: Path, blocks: int) ->
 def test_twin_that_writes_in_place_leaves_half_a_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint, "_temporary", lambda path: path)
+    monkeypatch.setattr(files, "temporary", lambda path: path)
     assert any("is damaged" in fault for fault in faults_of_crashes(tmp_path, 2))
 
 
@@ -492,15 +492,15 @@ def test_the_same_process_must_close_first(path: Path) -> None:
 def test_a_lock_file_removed_under_our_feet_is_not_trusted(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest, calls = checkpoint._try_lock, []
+    honest, calls = lock.try_lock, []
 
-    def lock(descriptor: int) -> None:
+    def lock_late(descriptor: int) -> None:
         if not calls:
             (path / ".lock").unlink()
         calls.append(descriptor)
         honest(descriptor)
 
-    monkeypatch.setattr(checkpoint, "_try_lock", lock)
+    monkeypatch.setattr(lock, "try_lock", lock_late)
     with Store.open(path, MARK):
         assert len(calls) == 2
         assert (path / ".lock").read_text() == str(os.getpid())

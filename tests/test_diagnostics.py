@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-import broken_estimates as broken
+from tests import broken_estimates as broken
 import numpy as np
 import numpy.typing as npt
 import pytest

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-import broken_estimates as broken
+from tests import broken_estimates as broken
 import numpy as np
 import pytest
 from numpy.random import Generator, default_rng

@@ -4,17 +4,20 @@ A *position* is any pytree of arrays; a *point* is a position with everything ab
 not depend on the rung, so that changing rung changes weights and evaluates nothing twice.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
+from jaxtyping import Key as KeyOf
 
 Key: TypeAlias = PRNGKeyArray
+Keys: TypeAlias = KeyOf[Array, " n"]
 Position: TypeAlias = PyTree[Array]
 Scalar: TypeAlias = Float[Array, ""]
 LogDensity: TypeAlias = Callable[[Position], Scalar]
-Data: TypeAlias = PyTree[Array]
+Data: TypeAlias = PyTree[ArrayLike]
 Terms: TypeAlias = Callable[[Position, Data], Float[Array, " n"]]
+Numbers: TypeAlias = ArrayLike | Sequence[Any]  # what a user may write for an array
 Options: TypeAlias = dict[str, Any]
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from temperance._types import Key
+from temperance._types import Key, Keys
 from temperance.errors import ArgumentError, PositionError, StartError, TermsError
 from temperance.ladder import AbstractLadder
 from temperance.layout import Layout
@@ -88,7 +88,7 @@ def _alike(one: np.ndarray, two: np.ndarray) -> bool:
 
 
 @eqx.filter_jit
-def _try_starts(ladder: AbstractLadder, draw: Any, keys: Key, gradient: bool):
+def _try_starts(ladder: AbstractLadder, draw: Any, keys: Keys, gradient: bool):
     vectors = jax.vmap(draw)(keys)
     points = jax.vmap(lambda x: ladder.evaluate(x, gradient=gradient))(vectors)
     good = jnp.all(jnp.isfinite(points.components), axis=1)

@@ -94,7 +94,7 @@ def standard_error(series: npt.ArrayLike) -> FloatArray:
     values = _series(series)
     variance, dof = long_run_variance(values)
     widening = t.ppf(0.975, dof) / norm.ppf(0.975)
-    return np.sqrt(variance / (values.shape[0] * values.shape[1])) * widening
+    return np.asarray(np.sqrt(variance / (values.shape[0] * values.shape[1])) * widening)
 
 
 def effective_size(series: npt.ArrayLike) -> FloatArray:
@@ -137,7 +137,7 @@ def ess_between(draws: npt.ArrayLike) -> FloatArray:
     spread = _spread(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.minimum(1.0, spread.pooled / spread.between)
-    return values.shape[0] * values.shape[1] * share
+    return np.asarray(values.shape[0] * values.shape[1] * share)
 
 
 def round_trips(replica: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -179,12 +179,12 @@ def round_trip_rate(rejection: npt.ArrayLike) -> FloatArray:
     """
     rate = np.asarray(rejection, dtype=np.float64)
     with np.errstate(divide="ignore"):
-        return 1.0 / (2.0 + 2.0 * np.sum(rate / (1.0 - rate), axis=-1))
+        return np.asarray(1.0 / (2.0 + 2.0 * np.sum(rate / (1.0 - rate), axis=-1)))
 
 
 def communication_barrier(rejection: npt.ArrayLike) -> FloatArray:
     """Lambda, the sum of the rejection rates between neighbouring rungs (the last axis)."""
-    return np.sum(np.asarray(rejection, dtype=np.float64), axis=-1)
+    return np.asarray(np.sum(np.asarray(rejection, dtype=np.float64), axis=-1))
 
 
 def _series(series: npt.ArrayLike) -> FloatArray:
@@ -228,7 +228,7 @@ def _spread(values: FloatArray) -> _Spread:
 
 def _potential_scale_reduction(spread: _Spread) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.sqrt(spread.pooled / spread.within)
+        return np.asarray(np.sqrt(spread.pooled / spread.within))
 
 
 def _tau(values: FloatArray) -> _Tau:
@@ -267,7 +267,7 @@ def _initial_monotone(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
     last = np.take_along_axis(even, np.minimum(num_positive, num_pairs - 1)[None], axis=0)[0]
     extra = np.where(num_positive < num_pairs, np.maximum(last, 0.0), 0.0)
     num_lags = np.maximum(2.0 * num_positive - 1.0, 0.0)
-    return -1.0 + 2.0 * summed + extra, num_lags
+    return np.asarray(-1.0 + 2.0 * summed + extra), np.asarray(num_lags)
 
 
 def _running_count(flags: BoolArray, starts: BoolArray) -> npt.NDArray[np.int64]:

@@ -24,9 +24,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from ._types import Options
-from ._version import __version__
-from .errors import ArgumentError, DataError
+from temperance._types import Options
+from temperance._version import __version__
+from temperance.errors import ArgumentError, DataError
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-FX]+")
 # Names of jitted and custom-rule functions, as a jaxpr prints them: renaming changes no draw.

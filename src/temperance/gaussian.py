@@ -7,14 +7,14 @@ from it, and must be drawable, since its exact draws refresh the hottest rung.
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
-from temperance._types import Key, Scalar
+from temperance._types import Key, Numbers, Scalar
 from temperance.errors import ArgumentError
+from temperance.noise import noise
 
 
 class Gaussian(eqx.Module):
@@ -24,7 +24,7 @@ class Gaussian(eqx.Module):
     factor: Float[Array, " d"] | Float[Array, "d d"]
     log_normaliser: Float[Array, ""]
 
-    def __init__(self, mean: ArrayLike, covariance: ArrayLike):
+    def __init__(self, mean: Numbers, covariance: Numbers):
         center = np.atleast_1d(np.asarray(mean, float))
         spread = np.asarray(covariance, float)
         if center.ndim != 1 or center.size == 0:
@@ -59,7 +59,7 @@ class Gaussian(eqx.Module):
 
     def draw(self, key: Key) -> Float[Array, " d"]:
         """One exact draw."""
-        z = jax.random.normal(key, self.mean.shape, jnp.asarray(self.mean).dtype)
+        z, _ = noise(key, self.dimension, 0, jnp.asarray(self.mean).dtype)
         return self.mean + (self.factor * z if self.factor.ndim == 1 else self.factor @ z)
 
 

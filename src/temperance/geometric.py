@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
 
-from temperance._types import Key, LogDensity, Position
+from temperance._types import Key, LogDensity, Numbers, Position
 from temperance.errors import ArgumentError
 from temperance.ladder import AbstractUniformLadder, Rungs
 
@@ -40,7 +40,7 @@ class GeometricLadder(AbstractUniformLadder):
         self,
         hot: LogDensity,
         cold: LogDensity,
-        betas: ArrayLike,
+        betas: Numbers,
         *,
         bridge: bool = False,
         draw_hot: Callable[[Key], Position] | None = None,
@@ -71,14 +71,14 @@ class GeometricLadder(AbstractUniformLadder):
     def draw_hottest(self) -> Callable[[Key], Position] | None:
         return self.draw_hot if self.exact_hottest else None
 
-    def with_betas(self, betas: ArrayLike) -> "GeometricLadder":
+    def with_betas(self, betas: Numbers) -> "GeometricLadder":
         """The same ladder with its rungs elsewhere; compiles nothing new if there are as many."""
         return GeometricLadder(
             self.hot, self.cold, betas, bridge=self.bridge, draw_hot=self.draw_hot
         )
 
 
-def check_betas(betas: ArrayLike) -> np.ndarray:
+def check_betas(betas: Numbers) -> np.ndarray:
     """`betas` as an array, if they can be a ladder's."""
     values = np.asarray(betas, float)
     if values.ndim != 1 or values.size < 2:

@@ -94,7 +94,7 @@ class AbstractLadder(eqx.Module):
         components = self.evaluate(position, gradient=False).components
         return jax.vmap(weighted, in_axes=(0, None))(self.weight_table(), components)
 
-    def increments(self, components: Float[Array, " components"]) -> Float[Array, " rungs-1"]:
+    def increments(self, components: Float[Array, " components"]) -> Float[Array, " pairs"]:
         """I_0(x) ... I_{K-2}(x) of a point whose components are known."""
         steps = jnp.diff(self.weight_table(), axis=0)
         return jax.vmap(weighted, in_axes=(0, None))(steps, components)
@@ -154,8 +154,12 @@ def fold_rungs(
 ) -> tuple[Carry, PyTree]:
     """`carry, out = function(carry, rung index, *slices)` through `rungs` in order."""
     if isinstance(ladder, AbstractUniformLadder):
-        order = jnp.asarray(rungs)
+        order = jnp.asarray(rungs, int)
         return jax.lax.scan(lambda c, a: function(c, *a), carry, (order, *args))
+    if not rungs:
+        one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), args)
+        _, out = jax.eval_shape(lambda c, *a: function(c, 0, *a), carry, *one)
+        return carry, jax.tree.map(lambda leaf: jnp.zeros((0, *leaf.shape), leaf.dtype), out)
     outs = []
     for i, rung in enumerate(rungs):
         carry, out = function(carry, rung, *jax.tree.map(lambda leaf, i=i: leaf[i], args))

@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float, PyTree
 
 from temperance._types import Position, Scalar
 from temperance.errors import PositionError
@@ -26,7 +26,7 @@ class Layout(eqx.Module):
     names: tuple[str, ...] = eqx.field(static=True)
 
     @classmethod
-    def of(cls, position: Position) -> "Layout":
+    def of(cls, position: PyTree) -> "Layout":
         """The layout of `position`, if every leaf of it is a real array."""
         leaves, structure = jax.tree.flatten_with_path(position)
         if not leaves:
@@ -47,7 +47,7 @@ class Layout(eqx.Module):
     def dimension(self) -> int:
         return sum(prod(shape) for shape in self.shapes)
 
-    def ravel(self, position: Position) -> Float[Array, " d"]:
+    def ravel(self, position: PyTree[ArrayLike]) -> Float[Array, " d"]:
         leaves, structure = jax.tree.flatten(position)
         shapes = tuple(np.shape(leaf) for leaf in leaves)
         if structure != self.structure or shapes != self.shapes:

@@ -11,13 +11,14 @@ isotropic.
 """
 
 import abc
+import math
 from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from temperance._types import Key, Point, Scalar
+from temperance._types import Key, Point
 from temperance.ladder import Rung
 
 
@@ -59,7 +60,12 @@ class AbstractMove(eqx.Module):
     def initial_step_sizes(self, dimension: int) -> Float[Array, " parts"]:
         """Fixed step sizes as given, tuned ones where they start."""
         start = 0.5 * dimension**-0.25
-        return jnp.asarray([start if size is None else size for size in self.step_sizes], float)
+        sizes = zip(self.step_sizes, self.longest_steps(), strict=True)
+        return jnp.asarray([min(start, most) if s is None else s for s, most in sizes], float)
+
+    def longest_steps(self) -> tuple[float, ...]:
+        """Step sizes beyond which a part gains nothing, whatever it accepts."""
+        return (math.inf,) * len(self.step_sizes)
 
 
 def whiten(factor: Array, vector: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -72,7 +78,7 @@ def colour(factor: Array, vector: Float[Array, " d"]) -> Float[Array, " d"]:
     return factor * vector if factor.ndim == 1 else factor @ vector
 
 
-def acceptance_of(log_ratio: Scalar) -> tuple[Scalar, Scalar]:
+def acceptance_of(log_ratio: Float[Array, "*shape"]) -> tuple[Array, Array]:
     """min(1, ratio) and the log ratio; what is not a number is refused."""
     log_ratio = jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
     return jnp.exp(jnp.minimum(log_ratio, 0.0)), log_ratio

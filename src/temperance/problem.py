@@ -15,7 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float, PyTree
 
 from temperance._types import Data, Key, LogDensity, Position, Scalar, Terms
 from temperance.errors import ArgumentError, DataError
@@ -67,7 +67,7 @@ class Problem:
     def num_rows(self) -> int:
         return np.shape(jax.tree.leaves(self.data)[0])[0]
 
-    def example(self) -> Position:
+    def example(self) -> PyTree[jax.ShapeDtypeStruct]:
         """The shape of a position, without drawing one."""
         return jax.eval_shape(self.draw_prior, jax.random.key(0))
 
@@ -82,7 +82,7 @@ class Target:
 
     log_density: LogDensity
     base: Gaussian | None = None
-    example: Position = None
+    example: PyTree[ArrayLike] = None
     dims: Dims = None
     coords: Coords = None
 

@@ -6,11 +6,12 @@ worst R-hat, the mean swap rate and the share of divergent steps.
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 
+@runtime_checkable
 class Reporter(Protocol):
     """Who is told how far a run has come."""
 

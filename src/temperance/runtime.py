@@ -10,9 +10,11 @@ Importing the package flips no global flag of JAX, and a run leaves none flipped
 """
 
 import contextlib
+import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import jax
 from jax.experimental.compilation_cache import compilation_cache
@@ -23,6 +25,31 @@ from temperance.errors import ArgumentError
 VARIABLE = "TEMPERANCE_CACHE"
 # Below this a program is cheaper to compile than to read from disk.
 LEAST_SECONDS = 0.2
+MIXED_UP = "Cannot lower jaxpr with verifier errors"
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def across_precisions(function: Callable[P, R]) -> Callable[P, R]:
+    """`function`, called once more with empty caches if JAX mixes up two precisions.
+
+    JAX keeps traces by the identity of what they close over, so a NumPy constant that was traced
+    in one precision keeps its dtype in the other, and the program does not lower.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except ValueError as error:
+            if MIXED_UP not in str(error):
+                raise
+        # Only here, since the exception keeps alive what has to be forgotten.
+        jax.clear_caches()
+        return function(*args, **kwargs)
+
+    return call
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ from temperance.plan import Plan
 from temperance.problem import Densities, Problem, Target, densities_of
 from temperance.progress import reporter
 from temperance.result import result_tree
-from temperance.runtime import scope
+from temperance.runtime import across_precisions, scope
 from temperance.samplers.run import block_size
 from temperance.samplers.swaps import SCHEMES
 
@@ -39,6 +39,7 @@ class RunWarning(UserWarning):
     """A run ended early; the message says why and with how much."""
 
 
+@across_precisions
 def sample(
     problem: Problem | Target,
     method: Any = "pt",

@@ -65,7 +65,7 @@ def equalise(
         rate = np.ones_like(rate)
     barrier = np.r_[0.0, np.cumsum(np.maximum(rate, _LEAST_SHARE * rate.mean()))]
     place = PchipInterpolator(barrier, _coordinate(old))
-    new = _beta_at(np.asarray(place(np.linspace(0.0, barrier[-1], count))), old[0] > 0.0)
+    new = _beta_at(np.asarray(place(np.linspace(0.0, barrier[-1], count))), bool(old[0] > 0.0))
     new[0], new[-1] = old[0], old[-1]
     return new
 

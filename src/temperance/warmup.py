@@ -58,10 +58,11 @@ class Adaptation(NamedTuple):
         """What is known after one more step of every chain."""
         move: AbstractMove = sampler.move
         count = self.count + 1
-        error = jnp.asarray(move.target_acceptance) - jnp.mean(info.acceptance, axis=0)
+        error = jnp.asarray(move.target_acceptance)[None] - jnp.mean(info.acceptance, axis=0)
         rate = 1.0 / (count + DELAY)
         error_mean = (1 - rate) * self.error_mean + rate * error
         log_step = self.log_step_center - jnp.sqrt(count) / SHRINKAGE * error_mean
+        log_step = jnp.minimum(log_step, jnp.log(jnp.asarray(move.longest_steps())))
         weight = count**-FORGETTING
         log_step_mean = weight * log_step + (1 - weight) * self.log_step_mean
         free = _free(sampler)
@@ -125,7 +126,7 @@ def _free(sampler: Any) -> np.ndarray:
 
 def _add(moments: Moments, values: Float[Array, "chains rungs d"]) -> Moments:
     # A divergent trajectory may leave a gradient that is not finite; it says nothing of the scale.
-    centred = jnp.where(jnp.isfinite(values), values - moments.shift, 0.0)
+    centred = jnp.where(jnp.isfinite(values), values - moments.shift[None], 0.0)
     dense = moments.second.ndim == 3
     square = jnp.einsum("cki,ckj->kij", centred, centred) if dense else jnp.sum(centred**2, axis=0)
     return Moments(

@@ -22,6 +22,9 @@ class Repeat(AbstractMove):
     exact: bool = eqx.field(static=True)
     uses_gradient: bool = eqx.field(static=True)
 
+    def longest_steps(self) -> tuple[float, ...]:
+        return self.move.longest_steps()
+
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         def once(point: Point, key: Key) -> tuple[Point, Info]:
             return self.move.step(key, point, rung, params)
@@ -46,6 +49,9 @@ class Alternate(AbstractMove):
     exact: bool = eqx.field(static=True)
     uses_gradient: bool = eqx.field(static=True)
     reversible: bool = eqx.field(static=True, default=False)
+
+    def longest_steps(self) -> tuple[float, ...]:
+        return self.first.longest_steps() + self.second.longest_steps()
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         key_first, key_second = jax.random.split(key)

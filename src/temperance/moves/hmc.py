@@ -7,8 +7,11 @@ With x = F y the momentum z of y is N(0, I) and a leapfrog step of size s is
 After L steps: log ratio = log pi(x*) - log pi(x) - |z*|^2/2 + |z|^2/2. A mass matrix is (F F')^{-1},
 and no linear system is solved. The step size is multiplied by a uniform factor in
 [1 - jitter, 1 + jitter], drawn anew for every trajectory whatever the state, which breaks
-resonances between the trajectory's length and the target's periods.
+resonances between the trajectory's length and the target's periods. In the isotropic coordinates
+those periods are near 2 pi, so a tuned step is at most (pi/2) / L: longer ones turn back.
 """
+
+import math
 
 import equinox as eqx
 import jax
@@ -20,6 +23,7 @@ from temperance.errors import ArgumentError
 from temperance.ladder import Rung
 from temperance.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
 from temperance.moves.metropolis import checked_metric, checked_step
+from temperance.noise import noise
 
 DIVERGENCE = 1000.0
 
@@ -36,11 +40,13 @@ class Hmc(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=True)
 
+    def longest_steps(self) -> tuple[float, ...]:
+        """A Gaussian's trajectory is farthest after a quarter period, s L = pi / 2."""
+        return (0.5 * math.pi / self.num_steps,)
+
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
-        key_momentum, key_accept = jax.random.split(key)
         flat, unravel = ravel_pytree(point.position)
-        momentum = jax.random.normal(key_momentum, flat.shape, flat.dtype)
-        uniforms = jax.random.uniform(key_accept, (2,), flat.dtype)
+        momentum, uniforms = noise(key, flat.size, 2, flat.dtype)
         size = params.step_size[0] * (1 + self.jitter * (2 * uniforms[1] - 1))
 
         def leapfrog(carry, _):

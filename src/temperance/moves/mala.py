@@ -16,6 +16,7 @@ from temperance._types import Key, Point
 from temperance.ladder import Rung
 from temperance.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
 from temperance.moves.metropolis import checked_metric, checked_step
+from temperance.noise import noise
 
 
 class Mala(AbstractMove):
@@ -29,21 +30,20 @@ class Mala(AbstractMove):
     uses_gradient: bool = eqx.field(static=True, default=True)
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
-        key_noise, key_accept = jax.random.split(key)
         flat, unravel = ravel_pytree(point.position)
         size = params.step_size[0]
-        noise = jax.random.normal(key_noise, flat.shape, flat.dtype)
+        forth, uniform = noise(key, flat.size, 1, flat.dtype)
         slope = whiten(params.factor, rung.gradient(point))
-        proposed = flat + size * colour(params.factor, noise + 0.5 * size * slope)
+        proposed = flat + size * colour(params.factor, forth + 0.5 * size * slope)
         proposal = rung.evaluate(unravel(proposed), gradient=True)
-        back = noise + 0.5 * size * (slope + whiten(params.factor, rung.gradient(proposal)))
+        back = forth + 0.5 * size * (slope + whiten(params.factor, rung.gradient(proposal)))
         acceptance, log_ratio = acceptance_of(
             rung.log_density(proposal)
             - rung.log_density(point)
             - 0.5 * jnp.sum(back**2)
-            + 0.5 * jnp.sum(noise**2)
+            + 0.5 * jnp.sum(forth**2)
         )
-        accepted = jnp.log(jax.random.uniform(key_accept)) < log_ratio
+        accepted = jnp.log(uniform[0]) < log_ratio
         kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
         return kept, Info(acceptance[None], accepted, jnp.asarray(False), jnp.asarray(1))
 

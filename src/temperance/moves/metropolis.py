@@ -14,6 +14,7 @@ from temperance._types import Key, Point
 from temperance.errors import ArgumentError
 from temperance.ladder import Rung
 from temperance.move import AbstractMove, Info, Params, acceptance_of, colour
+from temperance.noise import noise
 
 
 class Metropolis(AbstractMove):
@@ -27,13 +28,12 @@ class Metropolis(AbstractMove):
     uses_gradient: bool = eqx.field(static=True, default=False)
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
-        key_noise, key_accept = jax.random.split(key)
         flat, unravel = ravel_pytree(point.position)
-        noise = jax.random.normal(key_noise, flat.shape, flat.dtype)
-        proposed = flat + params.step_size[0] * colour(params.factor, noise)
+        step, uniform = noise(key, flat.size, 1, flat.dtype)
+        proposed = flat + params.step_size[0] * colour(params.factor, step)
         proposal = rung.evaluate(unravel(proposed), gradient=False)
         acceptance, log_ratio = acceptance_of(rung.log_density(proposal) - rung.log_density(point))
-        accepted = jnp.log(jax.random.uniform(key_accept)) < log_ratio
+        accepted = jnp.log(uniform[0]) < log_ratio
         # A point may carry gradients for another move's sake; this one cannot keep them true.
         new = proposal._replace(gradients=None)
         kept = jax.tree.map(

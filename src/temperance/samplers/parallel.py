@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from temperance._types import Key, Point, Position
+from temperance._types import Key, Keys, Point, Position
 from temperance.errors import MoveError, unknown_name
 from temperance.ladder import AbstractLadder, Rung, map_rungs
 from temperance.move import AbstractMove, Info, Params
@@ -45,8 +45,8 @@ class ParallelInfo(NamedTuple):
     acceptance: Float[Array, "rungs parts"]
     diverging: Float[Array, " rungs"]
     num_evaluations: Float[Array, " rungs"]
-    swap_acceptance: Float[Array, " rungs-1"]
-    swapped: Float[Array, " rungs-1"]
+    swap_acceptance: Float[Array, " pairs"]
+    swapped: Float[Array, " pairs"]
 
 
 class ParallelTempering(eqx.Module):
@@ -88,11 +88,11 @@ class ParallelTempering(eqx.Module):
 
     def step(self, key: Key, state: ParallelState) -> tuple[ParallelState, ParallelInfo]:
         """One sweep."""
-        key_explore, key_swap = jax.random.split(key)
-        points, infos = self._explore(key_explore, state.points)
+        keys = jax.random.split(key, self.num_rungs + 1)
+        points, infos = self._explore(keys[:-1], state.points)
         swaps = swap(
             self.scheme,
-            key_swap,
+            keys[-1],
             jax.vmap(self.ladder.increments)(points.components),
             state.parity,
         )
@@ -104,8 +104,7 @@ class ParallelTempering(eqx.Module):
             swaps.swapped.astype(infos.acceptance.dtype),
         )
 
-    def _explore(self, key: Key, points: Point) -> tuple[Point, Info]:
-        keys = jax.random.split(key, self.num_rungs)
+    def _explore(self, keys: Keys, points: Point) -> tuple[Point, Info]:
         draw = self.ladder.draw_hottest()
         first = 0 if draw is None else 1
         moved = map_rungs(

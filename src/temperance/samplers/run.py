@@ -6,7 +6,7 @@ so that where a block ends does not change a single bit of what is drawn: a run 
 or lengthened anywhere.
 """
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -14,12 +14,13 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Int, PyTree
 
-from temperance._types import Key, Position
+from temperance._types import Key, Keys, Position
 
 # Counts how often the loop is traced, for tests that nothing compiles twice.
 traces: dict[str, int] = {"run": 0}
 
 
+@runtime_checkable
 class Sampler(Protocol):
     """What the loop needs of a sampler: structurally the same as BlackJAX's."""
 
@@ -30,6 +31,7 @@ class Sampler(Protocol):
     def snapshot(self, state: Any) -> dict[str, Any]: ...
 
 
+@runtime_checkable
 class Adaptive(Protocol):
     """What the loop needs of a warm-up: parameters to run with, and learning from a step."""
 
@@ -37,7 +39,7 @@ class Adaptive(Protocol):
     def after(self, sampler: Any, state: Any, info: Any) -> Any: ...
 
 
-def chain_keys(key: Key, num_chains: int, step: Int[Array, ""]) -> Key:
+def chain_keys(key: Key, num_chains: int, step: Int[Array, ""]) -> Keys:
     """One key a chain for one step, whatever block the step falls into."""
     return jax.vmap(lambda c: jax.random.fold_in(jax.random.fold_in(key, c), step))(
         jnp.arange(num_chains)

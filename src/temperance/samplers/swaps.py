@@ -31,26 +31,25 @@ class Swaps(NamedTuple):
     """Where replicas go, with every pair's acceptance probability and what was done."""
 
     order: Int[Array, " rungs"]
-    acceptance: Float[Array, " rungs-1"]
-    swapped: Bool[Array, " rungs-1"]
+    acceptance: Float[Array, " pairs"]
+    swapped: Bool[Array, " pairs"]
 
 
 def swap(
-    scheme: str, key: Key, increments: Float[Array, "rungs rungs-1"], parity: Int[Array, ""]
+    scheme: str, key: Key, increments: Float[Array, "rungs pairs"], parity: Int[Array, ""]
 ) -> Swaps:
     """One round of swaps; `increments[i, k]` is I_k at the point that sits at rung i."""
-    key_half, key_accept = jax.random.split(key)
-    num_pairs = increments.shape[1]
-    log_uniforms = jnp.log(jax.random.uniform(key_accept, (num_pairs,)))
+    uniforms = jax.random.uniform(key, (increments.shape[1] + 1,))
+    log_uniforms = jnp.log(uniforms[1:])
     if scheme == "sweep":
         return hot_to_cold(log_uniforms, increments)
-    half = jax.random.bernoulli(key_half).astype(int) if scheme == "seo" else parity % 2
+    half = (uniforms[0] < 0.5).astype(int) if scheme == "seo" else parity % 2
     return even_odd(log_uniforms, increments, half)
 
 
 def even_odd(
-    log_uniforms: Float[Array, " rungs-1"],
-    increments: Float[Array, "rungs rungs-1"],
+    log_uniforms: Float[Array, " pairs"],
+    increments: Float[Array, "rungs pairs"],
     half: Int[Array, ""],
 ) -> Swaps:
     """Swap the pairs (k, k+1) with k of parity `half`, all at once."""
@@ -63,7 +62,7 @@ def even_odd(
 
 
 def hot_to_cold(
-    log_uniforms: Float[Array, " rungs-1"], increments: Float[Array, "rungs rungs-1"]
+    log_uniforms: Float[Array, " pairs"], increments: Float[Array, "rungs pairs"]
 ) -> Swaps:
     """Swap every pair in turn from the hottest, each on what the last one left."""
 

@@ -21,11 +21,11 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from temperance._types import Key, Point, Position
 from temperance.errors import MoveError
-from temperance.ladder import AbstractLadder, fold_rungs
+from temperance.ladder import AbstractLadder, Rungs, fold_rungs
 from temperance.move import AbstractMove, Params, acceptance_of
 
 
@@ -87,13 +87,13 @@ class TemperedTransitions(eqx.Module):
         keys_descend = jax.random.split(key_descend, len(hotter))
         zero = jnp.zeros_like(start.components[0])
 
-        def climb(carry: tuple[Point, Array], rung: Int[Array, ""], key: Key):
+        def climb(carry: tuple[Point, Array], rung: Rungs, key: Key):
             point, log_rho = carry
             log_rho = log_rho - self._increment(rung, point)
             point, info = self._move(key, point, rung)
             return (point, log_rho), info
 
-        def descend(carry: tuple[Point, Array], rung: Int[Array, ""], key: Key):
+        def descend(carry: tuple[Point, Array], rung: Rungs, key: Key):
             point, log_rho = carry
             point, info = self._move(key, point, rung)
             return (point, log_rho + self._increment(rung, point)), info
@@ -123,10 +123,10 @@ class TemperedTransitions(eqx.Module):
             jnp.maximum(log_ratio, jnp.finfo(acceptance.dtype).min),
         )
 
-    def _increment(self, rung: Int[Array, ""] | int, point: Point) -> Float[Array, ""]:
+    def _increment(self, rung: Rungs, point: Point) -> Float[Array, ""]:
         return self.ladder.increments(point.components)[rung]
 
-    def _move(self, key: Key, point: Point, rung: Int[Array, ""] | int):
+    def _move(self, key: Key, point: Point, rung: Rungs):
         params = jax.tree.map(lambda leaf: leaf[rung], self.params)
         return self.move.step(key, point, self.ladder.at(rung), params)
 

@@ -1,0 +1,275 @@
+"""Broken twins of ladders, moves and samplers, each named after its slip; tests must reject each."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
+
+from temperance._types import Key, LogDensity, Point, Position
+from temperance.geometric import GeometricLadder
+from temperance.ladder import Rung, Rungs
+from temperance.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
+from temperance.moves.blackjax import BlackjaxMove
+from temperance.moves.combine import Alternate
+from temperance.moves.hmc import Hmc
+from temperance.moves.mala import Mala
+from temperance.moves.metropolis import Metropolis
+from temperance.samplers.parallel import ParallelState, ParallelTempering
+from temperance.samplers.swaps import Swaps
+from temperance.samplers.transitions import TemperedTransitions, TransitionState
+from temperance.testing import enumeration
+from temperance.testing.enumeration import Law, Matrix, Table
+
+# Ladders
+
+
+class WithThePrintedSign(GeometricLadder):
+    """Paper 1, equation (1): a minus before the power of the likelihood, in the density alone."""
+
+    def log_density(self, rung: Rungs, position: Position) -> Array:
+        hot, cold = self.evaluate(position, gradient=False).components
+        return hot - self.betas[rung] * cold
+
+
+class WithIncrementsOfTheWrongStep(GeometricLadder):
+    """I_k read off one rung too high."""
+
+    def log_increment(self, rung: Rungs, position: Position) -> Array:
+        return super().log_increment(min(int(rung) + 1, self.num_rungs - 2), position)
+
+
+class WithZeroTimesInfinity(GeometricLadder):
+    """Weights times components, without a thought for 0 * (-inf)."""
+
+    def log_density(self, rung: Rungs, position: Position) -> Array:
+        return jnp.dot(self.weights(rung), self.evaluate(position, gradient=False).components)
+
+
+class WithGradientsOfTheOtherComponent(GeometricLadder):
+    """Gradients stacked in the wrong order."""
+
+    def evaluate(self, position: Position, *, gradient: bool) -> Point:
+        point = super().evaluate(position, gradient=gradient)
+        return point if point.gradients is None else point._replace(gradients=point.gradients[::-1])
+
+
+class WithIncrementsReversed(GeometricLadder):
+    """The swap ratio upside down."""
+
+    def increments(self, components: Float[Array, " components"]) -> Array:
+        return -super().increments(components)
+
+
+def terms_that_look_ahead(x: Array, data: Array) -> Array:
+    """Rows centred by the mean of all rows, those to come included."""
+    return -0.5 * (data - jnp.mean(data) - x[0]) ** 2
+
+
+# Moves
+
+
+class DriftingMetropolis(Metropolis):
+    """An asymmetric proposal, accepted as if it were symmetric."""
+
+    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
+        key_noise, key_accept = jax.random.split(key)
+        noise = 0.3 + jax.random.normal(key_noise, point.position.shape)
+        proposed = point.position + params.step_size[0] * colour(params.factor, noise)
+        return _choose(
+            key_accept, rung, point, rung.evaluate(proposed, gradient=False), jnp.zeros(())
+        )
+
+
+class MalaWithoutReverse(Mala):
+    """The proposal's own density is left out of the ratio."""
+
+    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
+        key_noise, key_accept = jax.random.split(key)
+        size = params.step_size[0]
+        noise = jax.random.normal(key_noise, point.position.shape)
+        slope = whiten(params.factor, rung.gradient(point))
+        proposed = point.position + size * colour(params.factor, noise + 0.5 * size * slope)
+        return _choose(
+            key_accept, rung, point, rung.evaluate(proposed, gradient=True), jnp.zeros(())
+        )
+
+
+class _LooseHmc(Hmc):
+    """HMC with its parts exposed to slips."""
+
+    def size(self, params: Params, flat: Array) -> Array:
+        return params.step_size[0]
+
+    def last_kick(self) -> float:
+        return 0.5
+
+    def kinetic(self, last: Array, first: Array) -> Array:
+        return 0.5 * jnp.sum(first**2) - 0.5 * jnp.sum(last**2)
+
+    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
+        key_momentum, key_accept = jax.random.split(key)
+        flat, unravel = ravel_pytree(point.position)
+        first = jax.random.normal(key_momentum, flat.shape)
+        size = self.size(params, flat)
+
+        def leapfrog(carry: Any, _: None) -> tuple[Any, None]:
+            flat, momentum, point = carry
+            momentum = momentum + 0.5 * size * whiten(params.factor, rung.gradient(point))
+            flat = flat + size * colour(params.factor, momentum)
+            point = rung.evaluate(unravel(flat), gradient=True)
+            kick = self.last_kick() * size
+            momentum = momentum + kick * whiten(params.factor, rung.gradient(point))
+            return (flat, momentum, point), None
+
+        (_, last, proposal), _ = jax.lax.scan(leapfrog, (flat, first, point), length=self.num_steps)
+        return _choose(key_accept, rung, point, proposal, self.kinetic(last, first))
+
+
+class HmcWithoutKineticTerm(_LooseHmc):
+    """Accepts on the density alone."""
+
+    def kinetic(self, last: Array, first: Array) -> Array:
+        return jnp.zeros(())
+
+
+class HmcWithKineticSignFlipped(_LooseHmc):
+    """Adds the kinetic energy it should subtract."""
+
+    def kinetic(self, last: Array, first: Array) -> Array:
+        return 0.5 * jnp.sum(last**2) - 0.5 * jnp.sum(first**2)
+
+
+class HmcWithoutLastHalfStep(_LooseHmc):
+    """The momentum is left half a step behind."""
+
+    def last_kick(self) -> float:
+        return 0.0
+
+
+class HmcWithStepSizeByPosition(_LooseHmc):
+    """Steps as long as the place it starts from suggests, which the way back does not repeat."""
+
+    def size(self, params: Params, flat: Array) -> Array:
+        return params.step_size[0] * (0.5 + jax.nn.sigmoid(2 * flat[0]))
+
+
+class StaleBlackjax(BlackjaxMove):
+    """Keeps the kernel's state from the rung before, with that rung's density inside."""
+
+    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
+        hotter = Rung(rung.ladder, rung.ladder.weights(0))
+        stale = self._kernel(hotter, params).init(point.position)
+        state, info = self._kernel(rung, params).step(key, stale)
+        landed = rung.evaluate(state.position, gradient=False)
+        return landed, Info(
+            info.acceptance_rate[None], info.is_accepted, info.is_divergent, jnp.asarray(1)
+        )
+
+
+class AlternateThatLies(Alternate):
+    """A fixed order of two moves that declares itself reversible."""
+
+    reversible: bool = eqx.field(static=True, default=True)
+
+
+def _choose(
+    key: Key, rung: Rung, point: Point, proposal: Point, kinetic: Array
+) -> tuple[Point, Info]:
+    acceptance, log_ratio = acceptance_of(
+        rung.log_density(proposal) - rung.log_density(point) + kinetic
+    )
+    accepted = jnp.log(jax.random.uniform(key)) < log_ratio
+    kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
+    return kept, Info(acceptance[None], accepted, jnp.asarray(False), jnp.asarray(1))
+
+
+# Parallel tempering
+
+
+class ParallelWithTheWrongPair(ParallelTempering):
+    """Compares rungs k and k+1 and exchanges k and k-1, as paper 1's Algorithm 1 does."""
+
+    def _communicate(self, state: ParallelState, points: Point, swaps: Swaps) -> ParallelState:
+        shift = swaps.swapped.astype(int)
+        shift = jnp.pad(shift[1:], (0, 1))
+        rungs = jnp.arange(self.num_rungs)
+        order = rungs + jnp.pad(shift, (0, 1)) - jnp.pad(shift, (1, 0))
+        return super()._communicate(state, points, swaps._replace(order=order))
+
+
+class ParallelWithStaleComponents(ParallelTempering):
+    """Exchanges positions and leaves their cached components behind."""
+
+    def _communicate(self, state: ParallelState, points: Point, swaps: Swaps) -> ParallelState:
+        after = super()._communicate(state, points, swaps)
+        stale = after.points._replace(components=points.components)
+        return after._replace(points=stale)
+
+
+def printed_parallel_sweep(log_densities: Table, kernels: Sequence[Matrix]) -> Matrix:
+    """Paper 1's Algorithm 1 to the letter: m = 1..M is updated, compared with m-1, exchanged with m+1.
+
+    The paper's m = 0 is the target, here the last rung; its m + 1 at m = M does not exist.
+    """
+    return printed_swaps(log_densities, [*kernels[:-1], np.eye(kernels[-1].shape[0])])
+
+
+def printed_swaps(log_densities: Table, kernels: Sequence[Matrix]) -> Matrix:
+    """Every rung updated, but the ratio of (m, m-1) decides the exchange of (m, m+1)."""
+    matrix = enumeration.explore(kernels)
+    for pair in range(1, log_densities.shape[0] - 1):
+        matrix = matrix @ enumeration.swap_pair(log_densities, pair, (pair, pair - 1))
+    return matrix
+
+
+# Tempered transitions
+
+
+class PrintedTransitions(TemperedTransitions):
+    """Paper 1's Algorithm 2: descends with the kernel of the rung it arrives at."""
+
+    def step(self, key: Key, state: TransitionState) -> tuple[TransitionState, Any]:
+        top = self.num_rungs - 1
+        keys = iter(jax.random.split(key, 2 * top + 2))
+        start, _ = self._move(next(keys), state.point, top)
+        point, log_rho = start, jnp.zeros(())
+        for rung in range(top - 1, -1, -1):
+            log_rho = log_rho - self._increment(rung, point)
+            point, _ = self._move(next(keys), point, rung)
+        for rung in range(top):
+            point, _ = self._move(next(keys), point, rung + 1)
+            log_rho = log_rho + self._increment(rung, point)
+        accepted = jnp.log(jax.random.uniform(next(keys))) < log_rho
+        kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), point, start)
+        return TransitionState(kept), None
+
+
+def printed_transition(log_densities: Table, kernels: Sequence[Matrix]) -> Matrix:
+    """Paper 1's order of kernels on the way down, with the product of the ratios."""
+    return enumeration.transition(log_densities, list(kernels[-2::-1]), list(kernels[1:]))
+
+
+def printed_transition_with_sum(log_densities: Table, kernels: Sequence[Matrix]) -> Matrix:
+    """The printed order, and the ratios added as printed."""
+    return enumeration.transition(
+        log_densities, list(kernels[-2::-1]), list(kernels[1:]), sum_of_ratios
+    )
+
+
+def transition_with_sum(log_densities: Table, kernels: Sequence[Matrix]) -> Matrix:
+    """The right order, with the ratios added as printed."""
+    hotter = list(kernels[:-1])
+    return enumeration.transition(log_densities, hotter[::-1], hotter, sum_of_ratios)
+
+
+def sum_of_ratios(log_ratios: list[np.ndarray]) -> np.ndarray:
+    """min(1, sum rho), where a product is meant."""
+    return np.minimum(1.0, np.sum(np.broadcast_arrays(*map(np.exp, log_ratios)), axis=0))
+
+
+__all__ = ["Law", "LogDensity"]
