@@ -12,6 +12,7 @@ from jaxtyping import Array
 from temperance._types import Key, Keys
 from temperance.errors import ArgumentError, PositionError, StartError, TermsError
 from temperance.ladder import AbstractLadder
+from temperance.layout import Layout
 from temperance.problem import Densities, Problem, Target
 
 # Rows on which terms are compared; enough to see a look-ahead, few enough to cost nothing.

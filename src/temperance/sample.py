@@ -82,7 +82,7 @@ def sample(
         if isinstance(method, str):
             job, name = _tuned(problem, densities, method, move, counts, key, options)
         else:
-            job, name = _by_hand(densities, method, counts, key, options)
+            job, name = _by_hand(problem, densities, method, counts, key, options)
         store = _open(checkpoint, problem, job, seed)
         try:
             with (
@@ -162,6 +162,7 @@ def _tuned(
 
 
 def _by_hand(
+    problem: Problem | Target,
     densities: Densities,
     sampler: Any,
     counts: dict[str, int],

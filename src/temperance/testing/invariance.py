@@ -10,12 +10,12 @@ law (Kolmogorov-Smirnov).
 E[s_i(x) s_j(x') - s_j(x) s_i(x')] = 0 for all statistics i, j.
 
 *False alarms* are budgeted by algorithm 3 of Gandy and Scott (2020, "Unit testing for MCMC and
-other Monte Carlo methods"). With k stages, beta_1 = alpha/k, gamma = beta_1^(1/k), and q the smallest
+other Monte Carlo methods"). With k stages, beta_1 = alpha/k, gamma = beta_1^(1/k), q the smallest
 p-value times their number, on fresh draws at each stage:
 
-    q <= beta_i: reject;     q > gamma + beta_i: pass;     else go on with beta_{i+1} = beta_i / gamma.
+    q <= beta_i: reject;    q > gamma + beta_i: pass;    else go on, beta_{i+1} = beta_i / gamma.
 
-Stage i is reached with probability at most gamma^(i-1), so each costs at most alpha/k: in all alpha.
+Stage i is reached with probability at most gamma^(i-1), each costs at most alpha/k: alpha in all.
 """
 
 from collections.abc import Callable

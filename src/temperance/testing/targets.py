@@ -2,7 +2,7 @@
 
 Tempering by powers stays inside an exponential family, so its rungs can be drawn at any beta:
 
-    ConjugateNormal   power posterior of a normal mean:  N(0, s0^2 I) times prod_i N(y_i; x, s^2 I)^beta
+    ConjugateNormal   power posterior of a normal mean: N(0, s0^2 I) prod_i N(y_i; x, s^2 I)^beta
     GaussianBridge    N(m0, v0)^(1-beta) N(m1, v1)^beta, coordinate by coordinate
     CurvedGamma       u = log of a gamma variable, v ~ N(c u^2, 1/lambda): skewed and bent
 
@@ -135,7 +135,7 @@ class ConjugateNormal(AbstractKnown):
 
 
 class GaussianBridge(AbstractKnown):
-    """From N(base_mean, base_var) to N(mean, var) in independent coordinates, with constant `log_z`."""
+    """From N(base_mean, base_var) to exp(log_z) N(mean, var) in independent coordinates."""
 
     base_mean: Float[Array, " d"]
     base_var: Float[Array, " d"]
@@ -202,7 +202,7 @@ class CurvedGamma(AbstractKnown):
         return jnp.stack([u, self.curvature * u**2 + noise])
 
     def log_normaliser(self, beta: Beta) -> Scalar:
-        constants = tuple(self._constant(end) for end in (0, 1))
+        constants = self._constant(0), self._constant(1)
         rate, precision = _mix(self.rates, beta), _mix(self.precisions, beta)
         own = self.shape * jnp.log(rate) - lgamma(self.shape) + 0.5 * jnp.log(precision / (2 * pi))
         return _mix(constants, beta) - own
@@ -219,7 +219,7 @@ class CurvedGamma(AbstractKnown):
 
 
 class TwoModes(eqx.Module):
-    """0.3 N(-5 e, I) + 0.7 N(5 e, I) with e a unit vector: modes ten sigma apart, times exp(log_z)."""
+    """exp(log_z) (0.3 N(-5 e, I) + 0.7 N(5 e, I)) with e a unit vector: ten sigma apart."""
 
     dimension: int = eqx.field(static=True, default=10)
     weight: float = eqx.field(static=True, default=0.7)
