@@ -91,8 +91,7 @@ class TunedJob:
         """The stage to go on with: the first, or that of the last good block."""
         if store is None or store.last is None:
             return *self.plan.first(), 0
-        notes = {n: tuple(v) if isinstance(v, list) else v for n, v in store.last.notes.items()}
-        stage = Stage(**notes)
+        stage = Stage.of(store.last.notes)
         template = jax.eval_shape(lambda: self.plan.carried(stage))
         return stage, store.restore(template), store.last.position
 
@@ -203,8 +202,11 @@ def _block(
     learns: bool,
     size: int,
 ) -> tuple[PyTree, dict[str, Any]]:
-    numbers = jnp.asarray(first), jnp.asarray(count), jnp.asarray(thin), jnp.asarray(learns)
-    state, adaptation, draws = run_block(sampler, *carry, key, *numbers, size)
+    state, adaptation = carry
+    steps = (jnp.asarray(first), jnp.asarray(count), jnp.asarray(thin))
+    state, adaptation, draws = run_block(
+        sampler, state, adaptation, key, *steps, jnp.asarray(learns), size
+    )
     return (state, adaptation), draws
 
 

@@ -56,6 +56,15 @@ class Stage:
     def name(self) -> str:
         return f"{self.kind}-{self.index}"
 
+    @classmethod
+    def of(cls, notes: dict[str, Any]) -> "Stage":
+        """A stage from the notes of a checkpoint."""
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in notes.items()
+        }
+        return cls(**values)
+
 
 @dataclass(frozen=True)
 class Plan:

@@ -2,9 +2,9 @@
 
 A problem's *terms* are log p(y_i | y_<i, x), one a row, and may only look back:
 `terms(x, data[:m]) == terms(x, data)[:m]`. Then the log likelihood of the first m rows is the sum
-of the first m terms, for independent rows and for a Gaussian process alike, and a ladder may heat by
-dropping rows as well as by powers. Data are an argument of the terms and never closed over, so that
-new data of the same shape run the same program.
+of the first m terms, for independent rows and for a Gaussian process alike, and a ladder may heat
+by dropping rows as well as by powers. Data are an argument of the terms and never closed over, so
+that new data of the same shape run the same program.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -78,8 +78,11 @@ def sample(
         densities = densities_of(problem)
         check_problem(problem, densities)
         counts = {"num_chains": num_chains, "num_warmup": num_warmup, "num_draws": num_draws}
-        make = _tuned if isinstance(method, str) else _by_hand
-        job, name = make(problem, densities, method, move, counts, jax.random.key(seed), options)
+        key = jax.random.key(seed)
+        if isinstance(method, str):
+            job, name = _tuned(problem, densities, method, move, counts, key, options)
+        else:
+            job, name = _by_hand(problem, densities, method, counts, key, options)
         store = _open(checkpoint, problem, job, seed)
         try:
             with (
@@ -162,7 +165,6 @@ def _by_hand(
     problem: Problem | Target,
     densities: Densities,
     sampler: Any,
-    move: str | AbstractMove,
     counts: dict[str, int],
     key: Key,
     options: Options,
