@@ -1,4 +1,4 @@
-"""Row terms and gradients evaluated, counted as the program runs: what the algorithm needs, no more.
+"""Row terms and gradients evaluated, counted as the program runs: what is needed and no more.
 
 A callback inside the terms adds the rows of every execution, one for each member of a batch, and
 tells an evaluation with gradient from one without.
@@ -19,7 +19,7 @@ from jaxtyping import Array
 
 from temperance.geometric import GeometricLadder
 from temperance.move import AbstractMove, Params
-from temperance.moves.blackjax import from_blackjax, nuts, slice_sampling
+from temperance.moves.blackjax import elliptical_slice, from_blackjax, nuts, slice_sampling
 from temperance.moves.combine import alternate, repeat
 from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
@@ -34,7 +34,7 @@ SEEN: Counter[str] = Counter()
 
 
 def add(kind: str, rows: int, value: Array) -> None:
-    SEEN[kind] += rows * np.size(value)
+    SEEN[kind] += int(rows) * np.size(value)
 
 
 @jax.custom_vjp
@@ -126,6 +126,7 @@ BLACKJAX: dict[str, AbstractMove] = {
     "hmc": from_blackjax(blackjax.hmc, 2, num_integration_steps=L),
     "nuts": nuts(max_num_doublings=3),
     "slice": slice_sampling(),
+    "elliptical slice": elliptical_slice(jnp.zeros(2), jnp.ones(2)),
 }
 
 
@@ -138,7 +139,6 @@ def test_blackjax_moves_cost_their_steps_and_two_more(name: str):
     (_, info), made = count(
         lambda key, point: BLACKJAX[name].step(key, point, rung, params), jax.random.key(1), point
     )
-    print(name, info.num_evaluations, made)
     assert int(info.num_evaluations) == sum(made.values())
 
 
