@@ -230,8 +230,8 @@ def _two_samples(one: np.ndarray, two: np.ndarray) -> tuple[float, float]:
     if not (np.isfinite(one).all() and np.isfinite(two).all()):
         return 0.0, 0.0
     error = np.sqrt(one.var(ddof=1) / one.size + two.var(ddof=1) / two.size)
-    _, same_law = stats.ks_2samp(one, two, method="asymp")
-    return _normal_p(one.mean() - two.mean(), error), float(same_law)
+    same_law = stats.ks_2samp(one, two, method="asymp")
+    return _normal_p(one.mean() - two.mean(), error), float(np.asarray(same_law)[1])
 
 
 def _mean_zero(values: np.ndarray) -> float:
