@@ -1,4 +1,4 @@
-"""Broken twins of ladders, moves and samplers, each named after its slip; tests must reject each."""
+"""Broken twins of ladders, moves and samplers, each named after its slip; tests reject them all."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -101,7 +101,7 @@ class MalaWithoutReverse(Mala):
 class _LooseHmc(Hmc):
     """HMC with its parts exposed to slips."""
 
-    def size(self, params: Params, flat: Array) -> Array:
+    def size(self, params: Params, flat: Array) -> Array:  # noqa: ARG002
         return params.step_size[0]
 
     def last_kick(self) -> float:
@@ -131,7 +131,7 @@ class _LooseHmc(Hmc):
 class HmcWithoutKineticTerm(_LooseHmc):
     """Accepts on the density alone."""
 
-    def kinetic(self, last: Array, first: Array) -> Array:
+    def kinetic(self, last: Array, first: Array) -> Array:  # noqa: ARG002
         return jnp.zeros(())
 
 
@@ -210,7 +210,7 @@ class ParallelWithStaleComponents(ParallelTempering):
 
 
 def printed_parallel_sweep(log_densities: Table, kernels: Sequence[Matrix]) -> Matrix:
-    """Paper 1's Algorithm 1 to the letter: m = 1..M is updated, compared with m-1, exchanged with m+1.
+    """Paper 1's Algorithm 1 as it stands: m = 1..M, compared with m-1, exchanged with m+1.
 
     The paper's m = 0 is the target, here the last rung; its m + 1 at m = M does not exist.
     """
