@@ -130,7 +130,8 @@ def save(tree: Any, path: str | Path) -> Path:
     """Write a run to `path`: zarr if it ends in .zarr, netCDF otherwise."""
     path = Path(path)
     if path.suffix == ".zarr":
-        tree.to_zarr(path, mode="w", consolidated=False)
+        # Version 2, because version 3 has no settled form for the text in coordinates.
+        tree.to_zarr(path, mode="w", consolidated=False, zarr_format=2)
     else:
         tree.to_netcdf(path, engine="h5netcdf")
     return path
@@ -158,4 +159,5 @@ def load(path: str | Path) -> Any:
         ) from error
     if tree.attrs.get("format") != FORMAT or "posterior" not in tree.children:
         raise FileFormatError(f"{path}: was not written by temperance: it has no posterior of ours")
+    tree.attrs = {n: v.item() if isinstance(v, np.generic) else v for n, v in tree.attrs.items()}
     return tree
