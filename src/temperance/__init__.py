@@ -24,7 +24,7 @@ from temperance.summary import Summary, summary
 __all__ = [
     "AbstractLadder", "AbstractMove", "AbstractUniformLadder", "Gaussian", "GeometricLadder",
     "ParallelTempering", "Params", "Plain", "Problem", "Summary", "Target", "TemperanceError",
-    "TemperedTransitions", "__version__", "alternate", "cite", "elliptical_slice", "from_blackjax",
-    "hmc", "load", "log_evidence", "mala", "metropolis", "nuts", "repeat", "report", "sample",
-    "save", "slice_sampling", "summary",
+    "TemperedTransitions", "__version__", "alternate", "cite", "elliptical_slice",
+    "from_blackjax", "hmc", "load", "log_evidence", "mala", "metropolis", "nuts", "repeat",
+    "report", "sample", "save", "slice_sampling", "summary",
 ]  # fmt: skip
