@@ -102,7 +102,7 @@ def test_run_then_report(model: Path, tmp_path: Path):
 
 
 def test_a_run_by_options_is_the_run_by_python(model: Path, tmp_path: Path):
-    out = tmp_path / "run.zarr"
+    out = tmp_path / "run.nc"
     words = ["--set", "betas=[0, 0.3, 1]", "--set", "scheme=seo", "--move", "metropolis(scale=0.8)"]
     counts = {"num_draws": 10, "num_warmup": 0, "num_chains": 2}
     words += [f"--{name.replace('_', '-')}={count}" for name, count in counts.items()]

@@ -6,6 +6,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import matplotlib as mpl
+import numpy as np
 import pytest
 from tests.pages import assert_alone
 
@@ -23,7 +24,7 @@ def log_density(x):
 
 
 def target() -> tp.Target:
-    example = {"a": jnp.zeros(()), "b": jnp.zeros(2)}
+    example = {"a": np.zeros(()), "b": np.zeros(2)}
     return tp.Target(log_density, base=tp.Gaussian([0.0, 0.0, 0.0], 9.0), example=example)
 
 
