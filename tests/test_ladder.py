@@ -252,4 +252,5 @@ def test_a_fold_over_no_rungs_returns_the_carry(uniform: bool, seed: int):
         return carry + ladder.at(rung)(x), jnp.zeros(2)
 
     carry, outs = fold_rungs(ladder, body, jnp.ones(()), [], jnp.zeros((0, 2)))
-    assert carry == 1 and outs.shape == (0, 2)
+    assert carry == 1
+    assert outs.shape == (0, 2)

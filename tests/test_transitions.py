@@ -30,10 +30,8 @@ Build = Callable[[Table, Sequence[Matrix]], Matrix]
 
 def on_t1(build: Build) -> Matrix:
     """The kernel on T1: a fresh chain of nested rows for every transition."""
-    parts = []
-    for table in nested_tables():
-        parts.append(build(table, [enumeration.cycle_metropolis(row) for row in table]))
-    return np.mean(parts, axis=0)
+    tables = nested_tables()
+    return np.mean([build(t, [enumeration.cycle_metropolis(row) for row in t]) for t in tables], 0)
 
 
 def test_the_right_kernel_on_t1():

@@ -13,7 +13,7 @@ after computing the ratio of x_m and x_{m-1}; as printed the target chain never 
 rung is updated, and the pair that was compared is the pair that is exchanged.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -152,7 +152,7 @@ class ParallelTempering(eqx.Module):
             self.ladder.weight_table(), state.points
         )
 
-    def snapshot(self, state: ParallelState) -> dict[str, Array]:
+    def snapshot(self, state: ParallelState) -> dict[str, Any]:
         """What a draw keeps: the target's position, and every rung's components for evidence."""
         target = jax.tree.map(lambda leaf: leaf[-1], state.points)
         return {
