@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from temperance._types import Key, LogDensity, Point, Position
 from temperance.geometric import GeometricLadder
 from temperance.ladder import Rung, Rungs
-from temperance.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
+from temperance.move import Info, Params, acceptance_of, colour, whiten
 from temperance.moves.blackjax import BlackjaxMove
 from temperance.moves.combine import Alternate
 from temperance.moves.hmc import Hmc

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from jaxtyping import Array, Float
 from scipy import stats
+from tests import broken
 
 from temperance._types import LogDensity
 from temperance.errors import ArgumentError
@@ -29,7 +30,6 @@ from temperance.moves.metropolis import metropolis
 from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.transitions import TemperedTransitions
 from temperance.testing import check_gradients, check_ladder, check_terms, check_vmap
-from tests import broken
 
 BETAS = [0.0, 0.2, 0.7, 1.0]
 Build = Callable[..., GeometricLadder]
@@ -208,7 +208,9 @@ def test_map_and_fold_do_the_same_with_static_rungs(seed: int):
     x = jnp.asarray(positions(seed, outside=False))[:3]
 
     for first in (0, 1):
-        one, two = (map_rungs(ladder, lambda r, x: r(x), first, x[first:]) for ladder in (static, uniform))
+        one, two = (
+            map_rungs(ladder, lambda r, x: r(x), first, x[first:]) for ladder in (static, uniform)
+        )
         np.testing.assert_allclose(one, two, rtol=1e-12)
         np.testing.assert_allclose(one[0], static.log_density(first, x[first]), rtol=1e-12)
 

@@ -13,6 +13,7 @@ from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
 from temperance.problem import Problem, Target
+from temperance.report import report
 from temperance.result import load, log_evidence, save
 from temperance.sample import sample
 from temperance.samplers.parallel import ParallelTempering
@@ -23,7 +24,7 @@ from temperance.summary import Summary, summary
 __all__ = [
     "AbstractLadder", "AbstractMove", "AbstractUniformLadder", "Gaussian", "GeometricLadder",
     "ParallelTempering", "Params", "Plain", "Problem", "Summary", "Target", "TemperanceError",
-    "TemperedTransitions", "__version__", "alternate", "cite", "elliptical_slice", "from_blackjax", "hmc",
-    "load", "log_evidence", "mala", "metropolis", "nuts", "repeat", "sample", "save",
-    "slice_sampling", "summary",
+    "TemperedTransitions", "__version__", "alternate", "cite", "elliptical_slice",
+    "from_blackjax", "hmc", "load", "log_evidence", "mala", "metropolis", "nuts", "repeat",
+    "report", "sample", "save", "slice_sampling", "summary",
 ]  # fmt: skip

@@ -1,9 +1,9 @@
 """Draws to a DataTree in ArviZ's schema: the only file that imports ArviZ.
 
-    posterior      the position's leaves by name, (chain, draw, ...)
-    sample_stats   lp, acceptance_rate, diverging, ... (chain, draw)
-    tempering      what the ladder did: betas, swap acceptance, replicas, round trips, barrier
-    evidence       log Z by each estimator, with its standard error
+posterior      the position's leaves by name, (chain, draw, ...)
+sample_stats   lp, acceptance_rate, diverging, ... (chain, draw)
+tempering      what the ladder did: betas, swap acceptance, replicas, round trips, barrier
+evidence       log Z by each estimator, with its standard error
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,17 +46,4 @@ def to_datatree(
 
 def summary_table(tree: xr.DataTree) -> Any:
     """ArviZ's own table: rank-normalised R-hat, bulk and tail ESS and the rest, unrounded."""
-    return arviz_stats.summary(tree, round_to="none")
-
-
-def worst(tree: xr.DataTree) -> tuple[float, float, float]:
-    """The largest R-hat, the smallest bulk and the smallest tail ESS (rank-normalised)."""
-    rhat = arviz_stats.rhat(tree)
-    bulk = arviz_stats.ess(tree, method="bulk")
-    tail = arviz_stats.ess(tree, method="tail")
-    return _extreme(rhat, np.nanmax), _extreme(bulk, np.nanmin), _extreme(tail, np.nanmin)
-
-
-def _extreme(values: Any, pick: Any) -> float:
-    dataset = values["posterior"].dataset if isinstance(values, xr.DataTree) else values
-    return float(pick([pick(array.values) for array in dataset.data_vars.values()]))
+    return arviz_stats.summary(tree, round_to="none")  # pyright: ignore[reportPrivateImportUsage, reportArgumentType]

@@ -23,12 +23,12 @@ TRIES = 100
 def check_problem(problem: Problem | Target, densities: Densities) -> None:
     """Shapes, and for a problem with rows the laws of its terms."""
     vector = jax.ShapeDtypeStruct((densities.layout.dimension,), jnp.result_type(float))
-    names = ("log_prior", "log_density") if isinstance(problem, Problem) else ("base", "log_density")
     if isinstance(problem, Problem):
         _check_terms(problem, densities)
-    _check_scalar(names[0], densities.hot, vector)
-    if not isinstance(problem, Problem):
-        _check_scalar(names[1], densities.cold, vector)
+        _check_scalar("log_prior", densities.hot, vector)
+    else:
+        _check_scalar("base", densities.hot, vector)
+        _check_scalar("log_density", densities.cold, vector)
 
 
 def _check_scalar(name: str, density: Any, vector: jax.ShapeDtypeStruct) -> None:
@@ -61,8 +61,8 @@ def _check_terms(problem: Problem, densities: Densities) -> None:
         )
     few = min(FEW_ROWS, n)
     half = few // 2
-    whole = _terms(problem, position, jax.tree.map(lambda a: a[:few], data))
-    prefix = _terms(problem, position, jax.tree.map(lambda a: a[:half], data))
+    whole = _terms(problem, position, data, 0, few)
+    prefix = _terms(problem, position, data, 0, half)
     if not _alike(prefix, whole[:half]):
         raise TermsError(
             f"terms look ahead: the first {half} terms change when rows are added after them. "
@@ -70,7 +70,7 @@ def _check_terms(problem: Problem, densities: Densities) -> None:
             "over all rows inside terms: do that to the data beforehand"
         )
     if problem.independent:
-        tail = _terms(problem, position, jax.tree.map(lambda a: a[half:few], data))
+        tail = _terms(problem, position, data, half, few)
         if not _alike(tail, whole[half:]):
             raise TermsError(
                 "terms of one row look at the others, but the problem says independent=True: "
@@ -78,8 +78,21 @@ def _check_terms(problem: Problem, densities: Densities) -> None:
             )
 
 
-def _terms(problem: Problem, position: Any, data: Any) -> np.ndarray:
-    return np.asarray(problem.terms(position, data))
+def _terms(problem: Problem, position: Any, data: Any, start: int, stop: int) -> np.ndarray:
+    some = jax.tree.map(lambda rows: rows[start:stop], data)
+    try:
+        values = np.asarray(problem.terms(position, some))
+    except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
+        raise TermsError(
+            f"terms: it fails on rows {start} to {stop} alone: {error}; everything with a row "
+            "axis must come from `data`, because terms are also asked for some of the rows"
+        ) from error
+    if values.shape != (stop - start,):
+        raise TermsError(
+            f"terms: wanted {stop - start} values for {stop - start} rows, got shape "
+            f"{values.shape}; everything with a row axis must come from `data`"
+        )
+    return values
 
 
 def _alike(one: np.ndarray, two: np.ndarray) -> bool:
@@ -88,13 +101,19 @@ def _alike(one: np.ndarray, two: np.ndarray) -> bool:
 
 
 @eqx.filter_jit
-def _try_starts(ladder: AbstractLadder, draw: Any, keys: Keys, gradient: bool):
+def _try_starts(
+    ladder: AbstractLadder, draw: Any, place: Layout | None, keys: Keys, gradient: bool
+) -> tuple[Array, Array]:
     vectors = jax.vmap(draw)(keys)
-    points = jax.vmap(lambda x: ladder.evaluate(x, gradient=gradient))(vectors)
+    points = jax.vmap(lambda x: ladder.evaluate(_placed(place, x), gradient=gradient))(vectors)
     good = jnp.all(jnp.isfinite(points.components), axis=1)
     if points.gradients is not None:
         good &= jnp.all(jnp.isfinite(points.gradients), axis=(1, 2))
     return vectors, good
+
+
+def _placed(place: Layout | None, vector: Array) -> Any:
+    return vector if place is None else place.unravel(vector)
 
 
 def starting_points(
@@ -105,32 +124,42 @@ def starting_points(
     shape: tuple[int, int],
     *,
     gradient: bool,
+    place: Layout | None = None,
 ) -> Array:
-    """Draws with finite log density and gradient for (chain, rung), (chains, rungs, d)."""
+    """Draws with finite log density and gradient for (chain, rung), (chains, rungs, d).
+
+    `place` lays vectors out for a ladder whose densities take positions.
+    """
     num_chains, num_rungs = shape
     keys = jax.random.split(key, num_chains * num_rungs)
-    vectors, good = _try_starts(ladder, densities.draw, keys, gradient)
+    vectors, good = _try_starts(ladder, densities.draw, place, keys, gradient)
     vectors, good = np.array(vectors), np.array(good)
     for attempt in itertools.count(1):
         if good.all():
             break
         if attempt == TRIES:
             chain = int(np.flatnonzero(~good)[0]) // num_rungs
-            bad = vectors[~good][0]
+            where = _blame(problem, densities, ladder, place, vectors[~good][0])
             raise StartError(
                 f"chain {chain}: no starting point with a finite log density"
                 f"{' and gradient' if gradient else ''} in {TRIES} draws; at the last one "
-                f"{_blame(problem, densities, bad)}. Check the support and the scale of the "
+                f"{where}. Check the support and the scale of the "
                 f"{'prior' if isinstance(problem, Problem) else 'base or example'}"
             )
         again = jax.vmap(lambda k, a=attempt: jax.random.fold_in(k, a))(keys)
-        new, fine = _try_starts(ladder, densities.draw, again, gradient)
+        new, fine = _try_starts(ladder, densities.draw, place, again, gradient)
         vectors[~good] = np.asarray(new)[~good]
         good |= np.asarray(fine)
     return jnp.asarray(vectors.reshape(num_chains, num_rungs, -1))
 
 
-def _blame(problem: Problem | Target, densities: Densities, vector: np.ndarray) -> str:
+def _blame(
+    problem: Problem | Target,
+    densities: Densities,
+    ladder: AbstractLadder,
+    place: Layout | None,
+    vector: np.ndarray,
+) -> str:
     """Which part of the density is not finite at `vector`."""
     x = jnp.asarray(vector)
     where = ", ".join(f"{n}={np.array2string(v, threshold=6, precision=4)}"
@@ -144,6 +173,8 @@ def _blame(problem: Problem | Target, densities: Densities, vector: np.ndarray) 
             parts[f"terms[{worst[0]}]"] = terms[worst[0]]
     else:
         parts["log_density"] = densities.cold(x)
+    components = ladder.evaluate(_placed(place, x), gradient=False).components
+    parts |= {f"component {i} of the ladder": value for i, value in enumerate(components)}
     for name, value in parts.items():
         if not np.isfinite(value):
             return f"({where}) {name} = {float(value)}"
@@ -155,5 +186,3 @@ def check_count(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise ArgumentError(f"{name}: wanted a whole number of at least {least}, got {value!r}")
     return int(value)
-
-

@@ -8,7 +8,8 @@ REFERENCES = {
     "geyer1991": """@inproceedings{geyer1991,
   author = {Geyer, Charles J.},
   title = {{Markov} chain {Monte} {Carlo} maximum likelihood},
-  booktitle = {Computing Science and Statistics: Proceedings of the 23rd Symposium on the Interface},
+  booktitle = {Computing Science and Statistics: Proceedings of the 23rd Symposium on the
+               Interface},
   pages = {156--163},
   year = {1991}
 }""",
@@ -94,7 +95,8 @@ REFERENCES = {
 }""",
     "hoffman2014": """@article{hoffman2014,
   author = {Hoffman, Matthew D. and Gelman, Andrew},
-  title = {The {No-U-Turn} sampler: adaptively setting path lengths in {Hamiltonian} {Monte} {Carlo}},
+  title = {The {No-U-Turn} sampler: adaptively setting path lengths in {Hamiltonian} {Monte}
+           {Carlo}},
   journal = {Journal of Machine Learning Research},
   volume = {15},
   pages = {1593--1623},

@@ -76,7 +76,7 @@ class Estimate(NamedTuple):
 
 
 def stepping_stones(log_densities: npt.ArrayLike, log_z_hottest: float = 0.0) -> Estimate:
-    """log Z by one importance step per rung, from the hotter to the colder.
+    """Log Z by one importance step per rung, from the hotter to the colder.
 
     `log_densities` is (chain, draw, rung of the sample, rung of the density). `log_z_hottest`
     is 0 where the hottest rung is a normalised base or prior.
@@ -88,7 +88,7 @@ def stepping_stones(log_densities: npt.ArrayLike, log_z_hottest: float = 0.0) ->
 
 
 def mbar(log_densities: npt.ArrayLike, log_z_hottest: float = 0.0) -> Estimate:
-    """log Z from every draw at every rung; the most precise, and never much dearer.
+    """Log Z from every draw at every rung; the most precise, and never much dearer.
 
     `log_densities` is (chain, draw, rung of the sample, rung of the density). `log_z_hottest`
     is 0 where the hottest rung is a normalised base or prior.

@@ -1,7 +1,7 @@
 """Geometric ladders: from a base to the target by powers.
 
-    power posterior   log pi_beta(x) = log p(x) + beta log L(x)                 weights (1, beta)
-    bridge            log pi_beta(x) = (1 - beta) log q(x) + beta log pi(x)     weights (1 - beta, beta)
+    power posterior  log pi_beta(x) = log p(x) + beta log L(x)              weights (1, beta)
+    bridge           log pi_beta(x) = (1 - beta) log q(x) + beta log pi(x)  weights (1 - beta, beta)
 
 Paper 1, equation (1), prints the power posterior with a minus sign before the log likelihood,
 which repels from the data; the sign here is right. At beta = 0 both are a normalised density (the
@@ -80,14 +80,19 @@ class GeometricLadder(AbstractUniformLadder):
 
 def check_betas(betas: Numbers) -> np.ndarray:
     """`betas` as an array, if they can be a ladder's."""
-    values = np.asarray(betas, float)
+    try:
+        values = np.asarray(betas, float)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"betas: wanted numbers that increase to 1, got {betas!r}") from error
     if values.ndim != 1 or values.size < 2:
         raise ArgumentError(
             f"betas: a ladder needs at least two rungs in one vector, got shape {values.shape}; "
             "for a single rung use method='plain'"
         )
     if not np.isfinite(values).all() or (np.diff(values) <= 0).any():
-        raise ArgumentError(f"betas must be finite and increasing (rung 0 is hottest), got {values}")
+        raise ArgumentError(
+            f"betas must be finite and increasing (rung 0 is hottest), got {values}"
+        )
     if values[0] < 0 or values[-1] != 1:
         raise ArgumentError(f"betas must lie in [0, 1] and end at 1, the target; got {values}")
     return values

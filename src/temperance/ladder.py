@@ -81,11 +81,11 @@ class AbstractLadder(eqx.Module):
         return Rung(self, self.weights(rung))
 
     def log_density(self, rung: Rungs, position: Position) -> Scalar:
-        """log pi_k(x), unnormalised."""
+        """Log pi_k(x), unnormalised."""
         return weighted(self.weights(rung), self.evaluate(position, gradient=False).components)
 
     def log_increment(self, rung: Rungs, position: Position) -> Scalar:
-        """log pi_{k+1}(x) - log pi_k(x)."""
+        """Log pi_{k+1}(x) - log pi_k(x)."""
         step = self.weights(rung + 1) - self.weights(rung)
         return weighted(step, self.evaluate(position, gradient=False).components)
 
@@ -118,7 +118,7 @@ class Rung(eqx.Module):
         return self.ladder.evaluate(position, gradient=gradient)
 
     def log_density(self, point: Point) -> Scalar:
-        """log pi_k at a point, from its components."""
+        """Log pi_k at a point, from its components."""
         return weighted(self.weights, point.components)
 
     def gradient(self, point: Point) -> Float[Array, " d"]:
@@ -127,7 +127,7 @@ class Rung(eqx.Module):
         return weighted(self.weights, point.gradients)
 
     def __call__(self, position: Position) -> Scalar:
-        """log pi_k at a bare position: for kernels that do their own bookkeeping."""
+        """Log pi_k at a bare position: for kernels that do their own bookkeeping."""
         return weighted(self.weights, self.evaluate(position, gradient=False).components)
 
 
@@ -137,7 +137,9 @@ def map_rungs(
     """`function(rung, *slices)` for the rungs from `first` on; `args` lead with those rungs."""
     rungs = range(first, ladder.num_rungs)
     if isinstance(ladder, AbstractUniformLadder):
-        return jax.vmap(lambda k, *a: function(ladder.at(k), *a))(jnp.arange(first, len(rungs) + first), *args)
+        return jax.vmap(lambda k, *a: function(ladder.at(k), *a))(
+            jnp.arange(first, len(rungs) + first), *args
+        )
     outs = [
         function(ladder.at(rung), *jax.tree.map(lambda leaf, i=i: leaf[i], args))
         for i, rung in enumerate(rungs)

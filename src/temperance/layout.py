@@ -39,6 +39,8 @@ class Layout(eqx.Module):
                     f"position leaf {name!r} has dtype {dtype}: the moves here propose real "
                     "values; give a float array, or a model in which it is summed out"
                 )
+        if not sum(prod(np.shape(leaf)) for _, leaf in leaves):
+            raise PositionError("the position's arrays are all empty: there is nothing to draw")
         if len(set(names)) < len(names):
             raise PositionError(f"position leaves share a name: {names}")
         return cls(structure, tuple(np.shape(leaf) for _, leaf in leaves), names)
@@ -55,7 +57,7 @@ class Layout(eqx.Module):
                 f"a position has leaves of shapes {shapes}, others have {self.shapes}: "
                 "every starting point must look like the first"
             )
-        return jnp.concatenate([jnp.ravel(jnp.asarray(leaf)) for leaf in leaves])
+        return jnp.concatenate([jnp.ravel(jnp.asarray(leaf, float)) for leaf in leaves])
 
     def unravel(self, vector: Float[Array, " d"]) -> Position:
         leaves, start = [], 0

@@ -81,7 +81,9 @@ def move_named(move: str | AbstractMove) -> AbstractMove:
     if isinstance(move, AbstractMove):
         return move
     if not isinstance(move, str):
-        raise ArgumentError(f"move: wanted a name or a Move such as hmc(num_steps=10), got {move!r}")
+        raise ArgumentError(
+            f"move: wanted a name or a Move such as hmc(num_steps=10), got {move!r}"
+        )
     if move not in MOVES:
         raise unknown_name("move", move, MOVES)
     return MOVES[move]()

@@ -30,7 +30,7 @@ class Params(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What one step says of itself. `num_evaluations` counts densities, with or without gradient."""
+    """What one step says of itself; evaluations are of densities, with or without gradient."""
 
     acceptance: Float[Array, " parts"]
     accepted: Bool[Array, ""]
@@ -69,12 +69,12 @@ class AbstractMove(eqx.Module):
 
 
 def whiten(factor: Array, vector: Float[Array, " d"]) -> Float[Array, " d"]:
-    """factor' v: how a gradient looks in the isotropic coordinates."""
+    """Factor' v: how a gradient looks in the isotropic coordinates."""
     return factor * vector if factor.ndim == 1 else factor.T @ vector
 
 
 def colour(factor: Array, vector: Float[Array, " d"]) -> Float[Array, " d"]:
-    """factor v: how an isotropic step looks in the position's coordinates."""
+    """Factor v: how an isotropic step looks in the position's coordinates."""
     return factor * vector if factor.ndim == 1 else factor @ vector
 
 

@@ -1,8 +1,6 @@
 """Random numbers for a move: all that one transition needs from one call of the generator.
 
-On a CPU a call of the generator costs more than the numbers it makes, and XLA, left to itself, fuses
-the inverse error function with the generator and runs the latter several times over. One call and a
-barrier between the two make a sweep's randomness three times cheaper.
+On a CPU a call of the generator costs more than the few numbers that a move needs.
 """
 
 from typing import Any
@@ -20,6 +18,5 @@ def noise(
     """Standard normals, and uniforms on (0, 1)."""
     least = np.nextafter(-1.0, 0.0, dtype=dtype)
     raw = jax.random.uniform(key, (num_normals + num_uniforms,), dtype, least, 1.0)
-    raw = jax.lax.optimization_barrier(raw)
     normals = np.sqrt(2).astype(dtype) * jax.lax.erf_inv(raw[:num_normals])
     return normals, 0.5 * (1.0 + raw[num_normals:])

@@ -37,6 +37,8 @@ PILOT_RUNGS = 12
 MOST_RUNGS = 128
 # Above this mean rejection the barrier is out of the pilot's sight and more rungs look again.
 SATURATED = 0.7
+# Folded into a stage's key for its starting points, where chains fold in their number.
+STARTS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,15 @@ class Stage:
     @property
     def name(self) -> str:
         return f"{self.kind}-{self.index}"
+
+    @classmethod
+    def of(cls, notes: dict[str, Any]) -> "Stage":
+        """A stage from the notes of a checkpoint."""
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in notes.items()
+        }
+        return cls(**values)
 
 
 @dataclass(frozen=True)
@@ -94,7 +105,9 @@ class Plan:
         """The pilot's key is the same for every seed."""
         if stage.kind == "pilot":
             return jax.random.fold_in(jax.random.key(20140914), stage.index)
-        return jax.random.fold_in(jax.random.fold_in(self.key, KINDS.index(stage.kind)), stage.index)
+        return jax.random.fold_in(
+            jax.random.fold_in(self.key, KINDS.index(stage.kind)), stage.index
+        )
 
     # -- stages --------------------------------------------------------------------------------
 
@@ -121,9 +134,7 @@ class Plan:
             return self._after_pilot(stage, params, state)
         lengths = rounds(self.num_warmup)
         if stage.index + 1 < len(lengths):
-            following = replace(
-                stage, index=stage.index + 1, length=lengths[stage.index + 1]
-            )
+            following = replace(stage, index=stage.index + 1, length=lengths[stage.index + 1])
             return following, self._carry(following, params, state)
         return self._draw(stage, params, state)
 
@@ -147,9 +158,7 @@ class Plan:
         new = equalise(betas, rejection)
         return replace(stage, betas=_floats(new)), transplant(betas, new, params)
 
-    def _after_pilot(
-        self, stage: Stage, params: Params, state: PyTree
-    ) -> tuple[Stage, PyTree]:
+    def _after_pilot(self, stage: Stage, params: Params, state: PyTree) -> tuple[Stage, PyTree]:
         if stage.index % 2 == 0:
             following = replace(stage, index=stage.index + 1, length=2 * stage.length)
             return following, self._carry(following, params, state)
@@ -171,9 +180,7 @@ class Plan:
         return self._fresh(Stage("warm", 0, lengths[0], _floats(new), barrier=barrier), params)
 
     def _draw(self, stage: Stage, params: Params, state: PyTree) -> tuple[Stage, PyTree]:
-        following = Stage(
-            "draw", 0, self.num_draws, stage.betas, stage.rejection, stage.barrier
-        )
+        following = Stage("draw", 0, self.num_draws, stage.betas, stage.rejection, stage.barrier)
         if self.method != "tt":
             return following, self._carry(following, params, state)
         num_rungs = self.num_rungs
@@ -207,7 +214,7 @@ class Plan:
             self.ladder(stage.betas),
             self.problem,
             self.densities,
-            jax.random.fold_in(self.stage_key(stage), 1),
+            jax.random.fold_in(self.stage_key(stage), STARTS),
             (self.num_chains, num_rungs),
             gradient=self.move.uses_gradient,
         )

@@ -2,9 +2,9 @@
 
 A problem's *terms* are log p(y_i | y_<i, x), one a row, and may only look back:
 `terms(x, data[:m]) == terms(x, data)[:m]`. Then the log likelihood of the first m rows is the sum
-of the first m terms, for independent rows and for a Gaussian process alike, and a ladder may heat by
-dropping rows as well as by powers. Data are an argument of the terms and never closed over, so that
-new data of the same shape run the same program.
+of the first m terms, for independent rows and for a Gaussian process alike, and a ladder may heat
+by dropping rows as well as by powers. Data are an argument of the terms and never closed over, so
+that new data of the same shape run the same program.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -69,7 +69,13 @@ class Problem:
 
     def example(self) -> PyTree[jax.ShapeDtypeStruct]:
         """The shape of a position, without drawing one."""
-        return jax.eval_shape(self.draw_prior, jax.random.key(0))
+        try:
+            return jax.eval_shape(self.draw_prior, jax.random.key(0))
+        except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
+            raise ArgumentError(
+                f"draw_prior: it fails on a random key: {error}; wanted a function of a key alone "
+                "that returns a position"
+            ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +185,7 @@ class BaseDraw(eqx.Module):
     base: Gaussian
 
     def __call__(self, key: Key) -> Array:
-        return self.base.draw(key)
+        return jnp.asarray(self.base.draw(key), float)
 
 
 def _as_array(leaf: Any) -> Array:

@@ -144,7 +144,7 @@ def load(path: str | Path) -> Any:
     if not path.exists():
         raise FileFormatError(f"{path}: there is no such file")
     try:
-        options = (
+        options: dict[str, Any] = (
             {"engine": "zarr", "consolidated": False}
             if path.suffix == ".zarr"
             else {"engine": "h5netcdf"}

@@ -12,9 +12,10 @@ Importing the package flips no global flag of JAX, and a run leaves none flipped
 import contextlib
 import functools
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 from jax.experimental.compilation_cache import compilation_cache
@@ -57,7 +58,15 @@ def scope(precision: str, cache: bool = True) -> Iterator[None]:
     """Everything global that a run needs, for the time of the run."""
     if precision not in ("double", "single"):
         raise ArgumentError(f"precision: wanted 'double' or 'single', got {precision!r}")
-    with jax.enable_x64(precision == "double"), threadpool_limits(1, "blas"), _cached(cache):
+    with (
+        jax.enable_x64(precision == "double"),
+        threadpool_limits(1, "blas"),
+        _cached(cache),
+        warnings.catch_warnings(),
+    ):
+        if precision == "single":
+            # That 64-bit constants of the model are cut to 32 bits is what was asked for.
+            warnings.filterwarnings("ignore", "Explicitly requested dtype", UserWarning)
         yield
 
 
@@ -71,13 +80,17 @@ def cache_folder() -> Path | None:
     return Path(chosen or user_cache_dir("temperance")) / "xla"
 
 
+def _setting(name: str) -> Any:
+    return getattr(jax.config, name)
+
+
 @contextlib.contextmanager
 def _cached(wanted: bool) -> Iterator[None]:
     folder = cache_folder() if wanted else None
-    if folder is None or jax.config.jax_compilation_cache_dir is not None:
+    if folder is None or _setting("jax_compilation_cache_dir") is not None:
         yield
         return
-    seconds = jax.config.jax_persistent_cache_min_compile_time_secs
+    seconds = _setting("jax_persistent_cache_min_compile_time_secs")
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", LEAST_SECONDS)
     compilation_cache.reset_cache()

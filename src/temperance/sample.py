@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 
 from temperance._types import Key, Options
 from temperance.checkpoint import Store
@@ -79,16 +78,12 @@ def sample(
         densities = densities_of(problem)
         check_problem(problem, densities)
         counts = {"num_chains": num_chains, "num_warmup": num_warmup, "num_draws": num_draws}
-        make = _tuned if isinstance(method, str) else _by_hand
-        job, name = make(problem, densities, method, move, counts, jax.random.key(seed), options)
-        identity = options | {
-            "method": name if isinstance(method, str) else method,
-            "move": job.move,
-            "num_chains": num_chains,
-            "num_warmup": num_warmup,
-            "sweeps_per_draw": job.sweeps_per_draw,
-        }
-        store = _open(checkpoint, problem, densities, identity, seed)
+        key = jax.random.key(seed)
+        if isinstance(method, str):
+            job, name = _tuned(problem, densities, method, move, counts, key, options)
+        else:
+            job, name = _by_hand(problem, densities, method, counts, key, options)
+        store = _open(checkpoint, problem, job, seed)
         try:
             with (
                 reporter(progress) as bars,
@@ -156,7 +151,9 @@ def _tuned(
     scheme = options.get("scheme", "deo")
     if scheme not in SCHEMES:
         raise unknown_name("swap scheme", scheme, SCHEMES)
-    sweeps = check_count("sweeps_per_draw", options.get("sweeps_per_draw", SWEEPS_PER_DRAW.get(name, 1)), 1)
+    sweeps = check_count(
+        "sweeps_per_draw", options.get("sweeps_per_draw", SWEEPS_PER_DRAW.get(name, 1)), 1
+    )
     plan = Plan(
         problem, densities, name, kernel, key=key, num_rungs=num_rungs, betas=betas,
         hottest=float(hottest), scheme=scheme, **counts,
@@ -168,12 +165,12 @@ def _by_hand(
     problem: Problem | Target,
     densities: Densities,
     sampler: Any,
-    move: str | AbstractMove,
     counts: dict[str, int],
     key: Key,
     options: Options,
 ) -> tuple[Job, str]:
-    if not all(hasattr(sampler, name) for name in ("init", "step", "snapshot", "params")):
+    parts = ("init", "step", "snapshot", "params", "move", "ladder")
+    if isinstance(sampler, type) or not all(hasattr(sampler, name) for name in parts):
         raise ArgumentError(
             f"method: wanted a name ({', '.join(METHODS)}) or a sampler such as "
             f"ParallelTempering(ladder, move, params), got {sampler!r}"
@@ -184,30 +181,23 @@ def _by_hand(
             f"options {others} belong to methods by name; a sampler built by hand holds its own"
         )
     sweeps = check_count("sweeps_per_draw", options.get("sweeps_per_draw", 1), 1)
-    job = HandJob(densities, sampler, key=key, sweeps_per_draw=sweeps, **counts)
+    job = HandJob(problem, densities, sampler, key=key, sweeps_per_draw=sweeps, **counts)
     return job, type(sampler).__name__
 
 
 def _open(
-    checkpoint: str | Path | None,
-    problem: Problem | Target,
-    densities: Densities,
-    identity: Options,
-    seed: int,
+    checkpoint: str | Path | None, problem: Problem | Target, job: Job, seed: int
 ) -> Store | None:
     """The checkpoint, if it is wanted and belongs to this run."""
     if checkpoint is None:
         return None
-    vector = jax.ShapeDtypeStruct((densities.layout.dimension,), np.result_type(float))
-    functions = {"log_density": (densities.whole, (vector,)), "draw": (densities.draw, (jax.random.key(0),))}
-    if densities.hot is not None:
-        functions["hottest"] = (densities.hot, (vector,))
     data = problem.data if isinstance(problem, Problem) else None
-    return Store.open(checkpoint, fingerprint(functions, data, identity, seed))
+    return Store.open(checkpoint, fingerprint(job.functions(), data, job.identity, seed))
 
 
 def _check_limit(name: str, value: Any) -> None:
-    if value is not None and not (isinstance(value, int | float) and value > 0):
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (number and value > 0):
         raise ArgumentError(f"{name}: wanted a positive number or None, got {value!r}")
 
 
@@ -216,4 +206,4 @@ def _tell(conductor: Conductor, got: int, wanted: int) -> None:
     if conductor.stopped == "target_ess" or got >= wanted:
         return
     what = "interrupted" if conductor.stopped == "interrupted" else "out of time"
-    warnings.warn(f"{what} after {got} of {wanted} draws; what is finished is kept", RunWarning, 3)
+    warnings.warn(f"{what} after {got} of {wanted} draws; what is finished is kept", RunWarning, 4)

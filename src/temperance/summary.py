@@ -128,8 +128,8 @@ def _ladder_warnings(ladder: Any, num_draws: int) -> list[str]:
         worst = int(np.argmin(rates))
         if rates[worst] < LOW_SWAP:
             found.append(
-                f"rungs {worst} and {worst + 1} hardly ever swap ({rates[worst]:.1%}): replicas "
-                f"cannot pass; give more rungs than {len(rates) + 1} (num_rungs=), or warm up longer"
+                f"rungs {worst} and {worst + 1} hardly swap ({rates[worst]:.1%}): replicas "
+                f"cannot pass; give more than {len(rates) + 1} rungs, or warm up longer"
             )
         trips = ladder["round_trips"].values
         if trips.min() < FEW_TRIPS:

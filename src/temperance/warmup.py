@@ -11,7 +11,7 @@ For every rung k, pooled over the chains:
 
 Variances alone mislead when a rung has several modes: the distance between the modes is not the
 width of either, and gradients only see the width. Rounds double in length; betas and factors change
-only between rounds, on the host, and the last round tunes step sizes alone. After it nothing adapts.
+only between rounds, on the host, and the last round tunes step sizes alone. Then nothing adapts.
 """
 
 from typing import Any, NamedTuple
@@ -47,7 +47,7 @@ class Adaptation(NamedTuple):
     positions: Moments
     gradients: Moments | None
     swap_acceptance: Float[Array, " rungs-1"]
-    count: Int[Array, ""]
+    num_steps: Int[Array, ""]
 
     def params(self, learning: Bool[Array, ""] | bool = False) -> Params:
         """The parameters to try next while learning, and those arrived at otherwise."""
@@ -57,12 +57,12 @@ class Adaptation(NamedTuple):
     def after(self, sampler: Any, state: PyTree, info: Any) -> "Adaptation":
         """What is known after one more step of every chain."""
         move: AbstractMove = sampler.move
-        count = self.count + 1
+        count = self.num_steps + 1
         error = jnp.asarray(move.target_acceptance)[None] - jnp.mean(info.acceptance, axis=0)
         rate = 1.0 / (count + DELAY)
         error_mean = (1 - rate) * self.error_mean + rate * error
         log_step = self.log_step_center - jnp.sqrt(count) / SHRINKAGE * error_mean
-        log_step = jnp.minimum(log_step, jnp.log(jnp.asarray(move.longest_steps())))
+        log_step = jnp.minimum(log_step, jnp.log(jnp.asarray(move.longest_steps()))[None])
         weight = count**-FORGETTING
         log_step_mean = weight * log_step + (1 - weight) * self.log_step_mean
         free = _free(sampler)
@@ -77,7 +77,7 @@ class Adaptation(NamedTuple):
             else _add(self.gradients, jax.vmap(sampler.gradients)(state)),
             swap_acceptance=self.swap_acceptance
             + (0.0 if swaps is None else jnp.mean(swaps, axis=0)),
-            count=count,
+            num_steps=count,
         )
 
 
@@ -129,17 +129,13 @@ def _add(moments: Moments, values: Float[Array, "chains rungs d"]) -> Moments:
     centred = jnp.where(jnp.isfinite(values), values - moments.shift[None], 0.0)
     dense = moments.second.ndim == 3
     square = jnp.einsum("cki,ckj->kij", centred, centred) if dense else jnp.sum(centred**2, axis=0)
-    return Moments(
-        moments.shift, moments.first + jnp.sum(centred, axis=0), moments.second + square
-    )
+    return Moments(moments.shift, moments.first + jnp.sum(centred, axis=0), moments.second + square)
 
 
-def learn_factor(
-    adaptation: Adaptation, metric: str, num_chains: int
-) -> np.ndarray:
+def learn_factor(adaptation: Adaptation, metric: str, num_chains: int) -> np.ndarray:
     """The factor of every rung from a finished round's moments, shrunk towards the last one."""
     previous = np.asarray(adaptation.factor)
-    n = int(adaptation.count) * num_chains
+    n = int(adaptation.num_steps) * num_chains
     if metric == "unit" or n < 20:
         return previous
     spread = _covariance(adaptation.positions, n)
@@ -205,9 +201,7 @@ def rounds(num_warmup: int) -> list[int]:
     return [*lengths.tolist(), last]
 
 
-def transplant(
-    old: np.ndarray, new: np.ndarray, params: Params
-) -> Params:
+def transplant(old: np.ndarray, new: np.ndarray, params: Params) -> Params:
     """Parameters of the rungs at `old` betas, carried to `new` ones by their neighbours."""
     place = np.interp(new, old, np.arange(len(old)))
     low = np.floor(place).astype(int)

@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from temperance._types import Key, Point, Scalar
+from temperance._types import Key, Point, Position, Scalar
 from temperance.errors import ArgumentError, UnknownNameError
 from temperance.gaussian import Gaussian
 from temperance.ladder import Rung
@@ -45,7 +45,7 @@ class BlackjaxMove(AbstractMove):
         kernel = self._kernel(rung, params)
         state = kernel.init(point.position)
 
-        def once(state, key):
+        def once(state: Any, key: Key) -> tuple[Any, Info]:
             state, info = kernel.step(key, state)
             return state, _read(info, point)
 
@@ -69,7 +69,7 @@ class BlackjaxMove(AbstractMove):
         if prior is None:
             return self.algorithm(rung, **tuned, **self.fixed)
 
-        def log_likelihood(x) -> Scalar:
+        def log_likelihood(x: Position) -> Scalar:
             return rung(x) - prior(x)
 
         return self.algorithm(log_likelihood, **tuned, **self.fixed)
@@ -102,16 +102,16 @@ def from_blackjax(
     if {"mean", "cov"} <= set(names):
         prior = Gaussian(fixed["mean"], fixed["cov"])
     return BlackjaxMove(
-        algorithm,
-        num_steps,
-        fixed,
-        prior,
-        (checked_step(step_size, "step_size") if takes_step else 1.0,),
-        checked_metric(metric) if takes_metric else "unit",
-        (target_acceptance,),
-        takes_step,
-        takes_metric,
-        reversible,
+        algorithm=algorithm,
+        num_steps=num_steps,
+        fixed=fixed,
+        prior=prior,
+        step_sizes=(checked_step(step_size, "step_size") if takes_step else 1.0,),
+        metric=checked_metric(metric) if takes_metric else "unit",
+        target_acceptance=(target_acceptance,),
+        takes_step=takes_step,
+        takes_metric=takes_metric,
+        reversible=reversible,
     )
 
 

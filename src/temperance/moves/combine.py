@@ -56,9 +56,16 @@ class Alternate(AbstractMove):
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         key_first, key_second = jax.random.split(key)
         parts = len(self.first.step_sizes)
-        sizes = params.step_size
-        point, one = self._sub(self.first, key_first, point, rung, params, sizes[:parts])
-        point, two = self._sub(self.second, key_second, point, rung, params, sizes[parts:])
+        point, one = self._part(
+            self.first, key_first, point, rung, params._replace(step_size=params.step_size[:parts])
+        )
+        point, two = self._part(
+            self.second,
+            key_second,
+            point,
+            rung,
+            params._replace(step_size=params.step_size[parts:]),
+        )
         return point, Info(
             jnp.concatenate([one.acceptance, two.acceptance]),
             one.accepted | two.accepted,
@@ -66,10 +73,12 @@ class Alternate(AbstractMove):
             one.num_evaluations + two.num_evaluations,
         )
 
-    def _sub(self, move, key, point, rung, params, sizes):
-        # A part without gradients lands where nobody has evaluated them, so they are renewed.
-        moved, info = move.step(key, point, rung, params._replace(step_size=sizes))
+    def _part(
+        self, move: AbstractMove, key: Key, point: Point, rung: Rung, params: Params
+    ) -> tuple[Point, Info]:
+        moved, info = move.step(key, point, rung, params)
         if self.uses_gradient and not move.uses_gradient:
+            # A part without gradients lands where nobody has evaluated them.
             moved = rung.evaluate(moved.position, gradient=True)
             info = info._replace(num_evaluations=info.num_evaluations + 1)
         return moved, info
@@ -80,18 +89,28 @@ def repeat(move: AbstractMove, times: int) -> AbstractMove:
     if isinstance(times, bool) or not isinstance(times, int) or times < 1:
         raise ArgumentError(f"times: wanted a whole number of at least 1, got {times!r}")
     return Repeat(
-        move, times, move.step_sizes, move.metric, move.target_acceptance,
-        move.reversible, move.exact, move.uses_gradient,
-    )  # fmt: skip
+        move=move,
+        times=times,
+        step_sizes=move.step_sizes,
+        metric=move.metric,
+        target_acceptance=move.target_acceptance,
+        reversible=move.reversible,
+        exact=move.exact,
+        uses_gradient=move.uses_gradient,
+    )
 
 
 def alternate(first: AbstractMove, second: AbstractMove) -> AbstractMove:
     """`first` and then `second`, as one move with both parts' step sizes."""
     return Alternate(
-        first, second, first.step_sizes + second.step_sizes, _wider(first.metric, second.metric),
-        first.target_acceptance + second.target_acceptance,
-        first.exact and second.exact, first.uses_gradient or second.uses_gradient,
-    )  # fmt: skip
+        first=first,
+        second=second,
+        step_sizes=first.step_sizes + second.step_sizes,
+        metric=_wider(first.metric, second.metric),
+        target_acceptance=first.target_acceptance + second.target_acceptance,
+        exact=first.exact and second.exact,
+        uses_gradient=first.uses_gradient or second.uses_gradient,
+    )
 
 
 def _wider(one: str, two: str) -> str:

@@ -4,19 +4,21 @@ With x = F y the momentum z of y is N(0, I) and a leapfrog step of size s is
 
     z <- z + (s/2) F' grad log pi(x);    x <- x + s F z;    z <- z + (s/2) F' grad log pi(x).
 
-After L steps: log ratio = log pi(x*) - log pi(x) - |z*|^2/2 + |z|^2/2. A mass matrix is (F F')^{-1},
-and no linear system is solved. The step size is multiplied by a uniform factor in
+After L steps: log ratio = log pi(x*) - log pi(x) - |z*|^2/2 + |z|^2/2. The mass matrix is
+(F F')^{-1}, and no linear system is solved. The step size is multiplied by a uniform factor in
 [1 - jitter, 1 + jitter], drawn anew for every trajectory whatever the state, which breaks
 resonances between the trajectory's length and the target's periods. In the isotropic coordinates
 those periods are near 2 pi, so a tuned step is at most (pi/2) / L: longer ones turn back.
 """
 
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
+from jaxtyping import Array
 
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError
@@ -49,7 +51,7 @@ class Hmc(AbstractMove):
         momentum, uniforms = noise(key, flat.size, 2, flat.dtype)
         size = params.step_size[0] * (1 + self.jitter * (2 * uniforms[1] - 1))
 
-        def leapfrog(carry, _):
+        def leapfrog(carry: tuple[Array, Array, Point], _: None) -> tuple[Any, None]:
             flat, momentum, point = carry
             momentum = momentum + 0.5 * size * whiten(params.factor, rung.gradient(point))
             flat = flat + size * colour(params.factor, momentum)
@@ -93,4 +95,10 @@ def hmc(
             f"target_acceptance: wanted a number between 0 and 1, got {target_acceptance!r}"
         )
     size = checked_step(step_size, "step_size")
-    return Hmc(num_steps, float(jitter), (size,), checked_metric(metric), (target_acceptance,))
+    return Hmc(
+        num_steps=num_steps,
+        jitter=float(jitter),
+        step_sizes=(size,),
+        metric=checked_metric(metric),
+        target_acceptance=(target_acceptance,),
+    )

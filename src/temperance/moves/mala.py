@@ -50,4 +50,5 @@ class Mala(AbstractMove):
 
 def mala(step_size: float | None = None, metric: str = "diagonal") -> Mala:
     """Langevin steps; `step_size=None` is tuned in warm-up to accept 57 % of proposals."""
-    return Mala((checked_step(step_size, "step_size"),), checked_metric(metric))
+    size = checked_step(step_size, "step_size")
+    return Mala(step_sizes=(size,), metric=checked_metric(metric))

@@ -47,7 +47,7 @@ def metropolis(scale: float | None = None, metric: str = "diagonal") -> Metropol
 
     `metric` is "diagonal", "dense" or "unit": which covariance of the rung the walk follows.
     """
-    return Metropolis((checked_step(scale, "scale"),), checked_metric(metric))
+    return Metropolis(step_sizes=(checked_step(scale, "scale"),), metric=checked_metric(metric))
 
 
 def checked_step(value: float | None, name: str) -> float | None:

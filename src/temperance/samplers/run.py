@@ -1,9 +1,9 @@
 """The compiled loop: many draws of many chains in one program, warm-up included.
 
 A block runs a traced number of steps into buffers of a static size, so asking for more draws, other
-betas or another seed compiles nothing. The key of a step is folded from (chain, step), never carried,
-so that where a block ends does not change a single bit of what is drawn: a run can be cut, resumed
-or lengthened anywhere.
+betas or another seed compiles nothing. The key of a step is folded from (chain, step), never
+carried, so that where a block ends does not change a single bit of what is drawn: a run can be cut,
+resumed or lengthened anywhere.
 """
 
 from typing import Any, Protocol, runtime_checkable
@@ -67,6 +67,7 @@ def run_block(
     """
     traces["run"] += 1
     num_chains = jax.tree.leaves(state)[0].shape[0]
+
     def one(step: Array, state: PyTree, adaptation: Any) -> tuple[PyTree, Any, Any]:
         keys = chain_keys(key, num_chains, step)
         if adaptation is None:

@@ -66,7 +66,7 @@ def hot_to_cold(
 ) -> Swaps:
     """Swap every pair in turn from the hottest, each on what the last one left."""
 
-    def pair(order, inputs):
+    def pair(order: Array, inputs: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
         k, log_uniform = inputs
         here, above = order[k], order[k + 1]
         acceptance, log_ratio = acceptance_of(increments[here, k] - increments[above, k])

@@ -70,9 +70,7 @@ class TemperedTransitions(eqx.Module):
         return self.ladder.num_rungs
 
     def init(self, position: Position) -> TransitionState:
-        return TransitionState(
-            self.ladder.evaluate(position, gradient=self.move.uses_gradient)
-        )
+        return TransitionState(self.ladder.evaluate(position, gradient=self.move.uses_gradient))
 
     def step(self, key: Key, state: TransitionState) -> tuple[TransitionState, TransitionInfo]:
         """A move at the target, then one tempered transition."""
@@ -116,7 +114,12 @@ class TemperedTransitions(eqx.Module):
             _by_rung(lowest, up.acceptance, down.acceptance, at_target.acceptance, 0.5, 1.0),
             _by_rung(lowest, up.diverging, down.diverging, at_target.diverging, 1.0, 0.0),
             _by_rung(
-                lowest, up.num_evaluations, down.num_evaluations, at_target.num_evaluations, 1.0, 1.0
+                lowest,
+                up.num_evaluations,
+                down.num_evaluations,
+                at_target.num_evaluations,
+                1.0,
+                1.0,
             ),
             acceptance,
             accepted.astype(acceptance.dtype),

@@ -19,6 +19,8 @@ from jaxtyping import Float
 Matrix = Float[np.ndarray, "n n"]
 Law = Float[np.ndarray, " n"]
 Table = Float[np.ndarray, "rungs n"]
+JointMatrix = Float[np.ndarray, "states states"]  # on the product space: states = n ** rungs
+JointLaw = Float[np.ndarray, " states"]
 Combine = Callable[[list[np.ndarray]], np.ndarray]
 
 
@@ -29,12 +31,12 @@ def normalised(log_density: Float[np.ndarray, " n"]) -> Law:
 
 
 def defect(matrix: Matrix, law: Law) -> float:
-    """max |pi P - pi|: how far one step carries the law from itself."""
+    """Max |pi P - pi|: how far one step carries the law from itself."""
     return float(np.abs(law @ matrix - law).max())
 
 
 def imbalance(matrix: Matrix, law: Law) -> float:
-    """max |pi(x) P(x, y) - pi(y) P(y, x)|: zero for a reversible kernel."""
+    """Max |pi(x) P(x, y) - pi(y) P(y, x)|: zero for a reversible kernel."""
     flow = law[:, None] * matrix
     return float(np.abs(flow - flow.T).max())
 
@@ -117,7 +119,7 @@ def tempered_transition(log_densities: Table, kernels: Sequence[Matrix]) -> Matr
     return transition(log_densities, hotter[::-1], hotter)
 
 
-def joint(log_densities: Table) -> Law:
+def joint(log_densities: Table) -> JointLaw:
     """prod_k pi_k(x_k) on the product space, the last rung's state running fastest."""
     law = np.ones(1)
     for row in log_densities:
@@ -125,7 +127,7 @@ def joint(log_densities: Table) -> Law:
     return law
 
 
-def explore(kernels: Sequence[Matrix]) -> Matrix:
+def explore(kernels: Sequence[Matrix]) -> JointMatrix:
     """Every rung moved by its own kernel."""
     matrix = np.ones((1, 1))
     for kernel in kernels:
@@ -135,7 +137,7 @@ def explore(kernels: Sequence[Matrix]) -> Matrix:
 
 def swap_pair(
     log_densities: Table, pair: int, exchanged: tuple[int, int] | None = None
-) -> Matrix:
+) -> JointMatrix:
     """Compare rungs `pair` and `pair + 1`, and on acceptance exchange them.
 
     `exchanged` names another pair of rungs to exchange, as a paper may.
@@ -156,7 +158,7 @@ def swap_pair(
 
 def parallel_sweep(
     log_densities: Table, kernels: Sequence[Matrix], pairs: Sequence[int]
-) -> Matrix:
+) -> JointMatrix:
     """One sweep of parallel tempering: every rung moved, then `pairs` swapped in that order."""
     matrix = explore(kernels)
     for pair in pairs:

@@ -10,12 +10,12 @@ law (Kolmogorov-Smirnov).
 E[s_i(x) s_j(x') - s_j(x) s_i(x')] = 0 for all statistics i, j.
 
 *False alarms* are budgeted by algorithm 3 of Gandy and Scott (2020, "Unit testing for MCMC and
-other Monte Carlo methods"). With k stages, beta_1 = alpha/k, gamma = beta_1^(1/k), and q the smallest
+other Monte Carlo methods"). With k stages, beta_1 = alpha/k, gamma = beta_1^(1/k), q the smallest
 p-value times their number, on fresh draws at each stage:
 
-    q <= beta_i: reject;     q > gamma + beta_i: pass;     else go on with beta_{i+1} = beta_i / gamma.
+    q <= beta_i: reject;    q > gamma + beta_i: pass;    else go on, beta_{i+1} = beta_i / gamma.
 
-Stage i is reached with probability at most gamma^(i-1), so each costs at most alpha/k: in all alpha.
+Stage i is reached with probability at most gamma^(i-1), each costs at most alpha/k: alpha in all.
 """
 
 from collections.abc import Callable
@@ -112,30 +112,39 @@ def replicates(
     num_replicates: int,
     key: Key,
 ) -> Replicates:
-    """`num_replicates` independent runs of `num_steps`; the two numbers compile nothing anew."""
-    keys = jax.random.split(key, num_replicates)
-    found = _run(step, draw_exact, statistics, keys, jnp.asarray(num_steps))
-    return Replicates(*(np.asarray(values) for values in found))
+    """`num_replicates` independent runs of `num_steps`.
+
+    Drawing and stepping are two programs, so that many kernels share the first, and the number of
+    steps is no part of either.
+    """
+    key_start, key_steps, key_fresh = jax.random.split(key, 3)
+    start, before = _draw(draw_exact, statistics, jax.random.split(key_start, num_replicates))
+    _, fresh = _draw(draw_exact, statistics, jax.random.split(key_fresh, num_replicates))
+    keys = jax.random.split(key_steps, num_replicates)
+    once, after = _advance(step, statistics, start, keys, jnp.asarray(num_steps))
+    return Replicates(*map(np.asarray, (before, once, after, fresh)))
 
 
 @eqx.filter_jit
-def _run(step: Any, draw_exact: Any, statistics: Any, keys: Key, num_steps: Array) -> Any:
-    def one(key: Key) -> tuple[Array, Array, Array, Array]:
-        key_start, key_steps, key_fresh = jax.random.split(key, 3)
-        start = draw_exact(key_start)
-        # A draw and a step may disagree about weak types, which a loop's carry may not.
-        start = jax.tree.map(lambda leaf: leaf.astype(leaf.dtype), start)
+def _draw(draw_exact: Any, statistics: Any, keys: Array) -> tuple[Any, Array]:
+    states = jax.vmap(draw_exact)(keys)
+    # A draw and a step may disagree about weak types, which a loop's carry may not.
+    states = jax.tree.map(lambda leaf: leaf.astype(leaf.dtype), states)
+    return states, jax.vmap(statistics)(states)
 
+
+@eqx.filter_jit
+def _advance(step: Any, statistics: Any, states: Any, keys: Array, num_steps: Array) -> Any:
+    def one(state: Any, key: Key) -> tuple[Array, Array]:
         def body(i: Array, carry: tuple[Any, Array]) -> tuple[Any, Array]:
-            state, once = carry
-            state = step(jax.random.fold_in(key_steps, i), state)
-            return state, jnp.where(i == 0, statistics(state), once)
+            state, first = carry
+            state = step(jax.random.fold_in(key, i), state)
+            return state, jnp.where(i == 0, statistics(state), first)
 
-        before = statistics(start)
-        end, once = jax.lax.fori_loop(0, num_steps, body, (start, before))
-        return before, once, statistics(end), statistics(draw_exact(key_fresh))
+        end, first = jax.lax.fori_loop(0, num_steps, body, (state, statistics(state)))
+        return first, statistics(end)
 
-    return jax.vmap(one)(keys)
+    return jax.vmap(one)(states, keys)
 
 
 def compare(found: Replicates) -> np.ndarray:

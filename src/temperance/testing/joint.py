@@ -12,10 +12,9 @@ guess at its autocorrelation.
 from collections.abc import Callable
 from typing import TypeVar
 
-from jaxtyping import Array, Float
-
-import jax
 import equinox as eqx
+import jax
+from jaxtyping import Array, Float
 
 from temperance._types import Data, Key
 from temperance.testing.invariance import ALPHA, Verdict, invariance

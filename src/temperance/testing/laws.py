@@ -1,6 +1,6 @@
 """Laws that hold exactly, checked to rounding: no randomness, so a failure is a fault.
 
-    ladder      I_k(x) = log pi_{k+1}(x) - log pi_k(x),  log pi_k(x) = sum_c w_kc c_c(x),  0 (-inf) = 0
+    ladder      I_k(x) = log pi_{k+1}(x) - log pi_k(x),  log pi_k(x) = sum_c w_kc c_c(x)
     gradients   what a point carries is the gradient of what it carries
     terms       terms(x, data[:m]) = terms(x, data)[:m]
     vmap        a batch equals its members
@@ -56,7 +56,12 @@ def check_ladder(ladder: AbstractLadder, positions: Position, rtol: float = RTOL
         _same("components", values, "densities()", found["densities"], rtol)
         wanted = np.array([_combined(row, values) for row in table])
         scale = max([1.0, *np.abs(values[np.isfinite(values)])])
-        for name in ("log_densities(x)", "log_density(k, x)", "at(k)(x)", "at(k).log_density(point)"):
+        for name in (
+            "log_densities(x)",
+            "log_density(k, x)",
+            "at(k)(x)",
+            "at(k).log_density(point)",
+        ):
             _same(name, found[name], "weights . components", wanted, rtol, scale)
         for k in pairs:
             increment = np.asarray(found["log_increment"][k])
@@ -69,6 +74,7 @@ def check_ladder(ladder: AbstractLadder, positions: Position, rtol: float = RTOL
 
 def check_gradients(ladder: AbstractLadder, positions: Position, rtol: float = RTOL) -> None:
     """The gradients of a point are those of its components, and of the rung's density."""
+
     @jax.jit
     def answers(x: Position) -> tuple[Any, ...]:
         flat, unravel = ravel_pytree(x)

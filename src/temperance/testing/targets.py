@@ -2,7 +2,7 @@
 
 Tempering by powers stays inside an exponential family, so its rungs can be drawn at any beta:
 
-    ConjugateNormal   power posterior of a normal mean:  N(0, s0^2 I) times prod_i N(y_i; x, s^2 I)^beta
+    ConjugateNormal   power posterior of a normal mean: N(0, s0^2 I) prod_i N(y_i; x, s^2 I)^beta
     GaussianBridge    N(m0, v0)^(1-beta) N(m1, v1)^beta, coordinate by coordinate
     CurvedGamma       u = log of a gamma variable, v ~ N(c u^2, 1/lambda): skewed and bent
 
@@ -47,7 +47,7 @@ class AbstractKnown(eqx.Module):
 
     @abc.abstractmethod
     def log_normaliser(self, beta: Beta) -> Scalar:
-        """log of the integral of the unnormalised density at `beta`."""
+        """Log of the integral of the unnormalised density at `beta`."""
 
     @property
     @abc.abstractmethod
@@ -56,7 +56,11 @@ class AbstractKnown(eqx.Module):
     def ladder(self, betas: Numbers, *, exact: bool = False) -> GeometricLadder:
         """The ladder at `betas`; `exact` lends it the sampler of beta = 0."""
         return GeometricLadder(
-            _Hot(self), _Cold(self), betas, bridge=self.bridge, draw_hot=_Draw(self) if exact else None
+            _Hot(self),
+            _Cold(self),
+            betas,
+            bridge=self.bridge,
+            draw_hot=_Draw(self) if exact else None,
         )
 
     def draw_rungs(self, key: Key, betas: Float[Array, " rungs"]) -> Float[Array, "rungs d"]:
@@ -103,7 +107,7 @@ class ConjugateNormal(AbstractKnown):
         return jnp.sum(self.terms(x, self.data))
 
     def terms(self, x: Float[Array, " d"], data: Data) -> Float[Array, " n"]:
-        """log p(y_i | x), one a row."""
+        """Log p(y_i | x), one a row."""
         return jnp.sum(_log_normal(data - x[None], self.noise_sd**2), axis=1)
 
     def problem(self) -> Problem:
@@ -131,7 +135,7 @@ class ConjugateNormal(AbstractKnown):
 
 
 class GaussianBridge(AbstractKnown):
-    """From N(base_mean, base_var) to N(mean, var) in independent coordinates, with constant `log_z`."""
+    """From N(base_mean, base_var) to exp(log_z) N(mean, var) in independent coordinates."""
 
     base_mean: Float[Array, " d"]
     base_var: Float[Array, " d"]
@@ -198,7 +202,7 @@ class CurvedGamma(AbstractKnown):
         return jnp.stack([u, self.curvature * u**2 + noise])
 
     def log_normaliser(self, beta: Beta) -> Scalar:
-        constants = tuple(self._constant(end) for end in (0, 1))
+        constants = self._constant(0), self._constant(1)
         rate, precision = _mix(self.rates, beta), _mix(self.precisions, beta)
         own = self.shape * jnp.log(rate) - lgamma(self.shape) + 0.5 * jnp.log(precision / (2 * pi))
         return _mix(constants, beta) - own
@@ -215,7 +219,7 @@ class CurvedGamma(AbstractKnown):
 
 
 class TwoModes(eqx.Module):
-    """0.3 N(-5 e, I) + 0.7 N(5 e, I) with e a unit vector: modes ten sigma apart, times exp(log_z)."""
+    """exp(log_z) (0.3 N(-5 e, I) + 0.7 N(5 e, I)) with e a unit vector: ten sigma apart."""
 
     dimension: int = eqx.field(static=True, default=10)
     weight: float = eqx.field(static=True, default=0.7)
@@ -226,8 +230,10 @@ class TwoModes(eqx.Module):
         squares = -0.5 * jnp.sum(x**2) - 0.5 * self.dimension * log(2 * pi)
         along = self.apart / 2 * jnp.sum(x) / np.sqrt(self.dimension) - self.apart**2 / 8
         back = -along - self.apart**2 / 4
-        return self.log_z + squares + jnp.logaddexp(
-            log(1 - self.weight) + back, log(self.weight) + along
+        return (
+            self.log_z
+            + squares
+            + jnp.logaddexp(log(1 - self.weight) + back, log(self.weight) + along)
         )
 
     def draw(self, key: Key) -> Float[Array, " d"]:

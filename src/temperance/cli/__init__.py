@@ -1,0 +1,240 @@
+"""The command line: the same work as `sample` and `report`, without writing Python.
+
+Whatever is slow to import is imported inside the command that needs it, so that help comes at once.
+Mistakes end with one line and status 2; an interrupted run keeps what it has and ends with 130.
+"""
+
+import contextlib
+import functools
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from temperance._version import __version__
+from temperance.cli.arguments import load_problem, parse_move, parse_settings
+from temperance.errors import ArgumentError, InterruptedRunError, TemperanceError
+
+MISTAKE, INTERRUPTED = 2, 130
+HELP = """Tempered MCMC: draws from posteriors that defeat ordinary samplers, and log evidence.
+
+A first look: `temperance demo`
+
+A model of your own, a `Problem` or `Target` called `problem` in model.py:
+
+    temperance run model.py:problem --method pt --out run.nc
+
+    temperance report run.nc
+
+What there is to choose from: `temperance methods`
+"""
+RUN_HELP = """Draw from a problem, print what came out, and save it.
+
+PROBLEM is `file.py:name` or `package.module:name`: a Problem, a Target, or a function without
+arguments that returns one. Without `:name` it is called `problem`.
+
+    temperance run temperance.demo:problem --num-draws 500
+
+    temperance run model.py --method tt --move 'hmc(num_steps=10)'
+
+    temperance run model.py --checkpoint run.zarr --max-seconds 3600
+
+The same command goes on from its checkpoint, with the same draws as if never stopped.
+Ctrl-C lets the block finish, keeps what is done and ends with status 130.
+"""
+
+app = typer.Typer(
+    help=HELP, no_args_is_help=True, add_completion=False, rich_markup_mode="markdown",
+    pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
+
+
+@contextlib.contextmanager
+def plain_errors() -> Iterator[None]:
+    """What the user can mend is said in one line on standard error."""
+    try:
+        yield
+    except InterruptedRunError as error:
+        _say(f"stopped: {error}")
+        raise typer.Exit(INTERRUPTED) from error
+    except TemperanceError as error:
+        _say(f"error: {error}")
+        raise typer.Exit(MISTAKE) from error
+    except KeyboardInterrupt as error:
+        _say("interrupted")
+        raise typer.Exit(INTERRUPTED) from error
+
+
+def command(help_text: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command of the app that ends in `plain_errors`."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def guarded(*args: Any, **kwargs: Any) -> None:
+            with plain_errors():
+                function(*args, **kwargs)
+
+        app.command(help=help_text)(guarded)
+        return function
+
+    return register
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"temperance {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of the command as a whole."""
+
+
+@command(RUN_HELP)
+def run(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="file.py:name or module:name")],
+    method: Annotated[str, typer.Option(help="See `temperance methods`.")] = "pt",
+    move: Annotated[
+        str, typer.Option(help="A name, or a call such as 'hmc(num_steps=10)'.")
+    ] = "hmc",
+    num_draws: Annotated[int, typer.Option(help="Kept draws in each chain.")] = 1000,
+    num_warmup: Annotated[int, typer.Option(help="Steps that tune and are thrown away.")] = 1000,
+    num_chains: Annotated[int, typer.Option(help="Independent runs, side by side.")] = 4,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same draws.")] = 0,
+    progress: Annotated[bool, typer.Option(help="Show progress bars.")] = True,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder (.zarr) to keep blocks in and to go on from.")
+    ] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Stop after so long.")] = None,
+    target_ess: Annotated[
+        float | None, typer.Option(help="Stop once every variable has this effective size.")
+    ] = None,
+    precision: Annotated[str, typer.Option(help="double or single.")] = "double",
+    cache: Annotated[bool, typer.Option(help="Keep compiled programs for the next run.")] = True,
+    num_rungs: Annotated[
+        int | None, typer.Option(help="Rungs of the ladder (default: chosen by a pilot run).")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any other option of the method."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where the run is saved: .nc, or .zarr.")] = Path(
+        "run.nc"
+    ),
+) -> None:
+    """Draw from a problem, print what came out, and save it."""
+    options = parse_settings(set_ or [])
+    if num_rungs is not None:
+        options["num_rungs"] = num_rungs
+    _check_folder(out)
+    asked = load_problem(problem)
+    kernel = parse_move(move)
+    from temperance.result import save
+    from temperance.sample import RunWarning, sample
+    from temperance.summary import summary
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RunWarning)  # the summary says it in words
+        tree = sample(
+            asked, method, kernel, num_draws=num_draws, num_warmup=num_warmup,
+            num_chains=num_chains, seed=seed, progress=progress, checkpoint=checkpoint,
+            max_seconds=max_seconds, target_ess=target_ess, precision=precision, cache=cache,
+            **options,
+        )  # fmt: skip
+    save(tree, out)
+    typer.echo(str(summary(tree)))
+    typer.echo(f"\nSaved to {out}; `temperance report {out}` draws it.")
+    if tree.attrs["stopped"] == "interrupted":
+        raise typer.Exit(INTERRUPTED)
+
+
+@command()
+def report(
+    path: Annotated[Path, typer.Argument(help="A run saved by `temperance run` or `save`.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The page (default: the run's name with .html).")
+    ] = None,
+) -> None:
+    """Write a self-contained page about a saved run: pictures, warnings, evidence, citations."""
+    from temperance.report import report as write
+    from temperance.result import load
+
+    out = path.with_suffix(".html") if out is None else out
+    _check_folder(out)
+    typer.echo(f"Wrote {write(load(path), out)}")
+
+
+@command()
+def methods() -> None:
+    """List the methods, their options, and the papers they rest on."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from temperance.methods import METHODS, MOVES
+
+    table = Table(
+        "method", "what it is", "options (--set name=value)", "log Z", "papers", show_lines=True
+    )
+    for method in METHODS.values():
+        options = "\n".join(f"[bold]{name}[/]  {words}" for name, words in method.options.items())
+        table.add_row(
+            f"[bold]{method.name}[/]", method.summary, options or "-",
+            "yes" if method.evidence else "no", "\n".join(method.references) or "-",
+        )  # fmt: skip
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(table)
+    console.print(f"Moves (--move): {', '.join(MOVES)}, or a call such as 'hmc(num_steps=10)'.")
+    console.print("tp.cite(run) gives the BibTeX of what a run used.", highlight=False)
+
+
+@command()
+def demo(
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("demo.html"),
+    seed: Annotated[int, typer.Option(help="Of the samplers; the data stay the same.")] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer draws.")] = False,
+    picture: Annotated[Path | None, typer.Option(help="Also write the main picture there.")] = None,
+    open_: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the page in a browser.")
+    ] = False,
+) -> None:
+    """Ask three samplers a question with a known answer, and write a page about it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from temperance import demo as asked
+    from temperance.report.demo_page import LEAD, write_page, write_picture
+
+    _check_folder(out)
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(LEAD + "\n")
+    with console.status("starting") as status:
+        answer, rows = asked.run(seed, quick, say=status.update)
+        cells = asked.table(answer, rows)
+        write_page(out, answer, rows, asked.COLUMNS, cells)
+        if picture is not None:
+            write_picture(picture, answer, rows)
+    table = Table(*asked.COLUMNS)
+    for row in cells:
+        table.add_row(*row)
+    console.print(table)
+    console.print(f"Wrote {out}")
+    if open_:
+        typer.launch(str(out.resolve()))
+
+
+def _check_folder(path: Path) -> None:
+    """Said before a long run, not after it."""
+    if not path.parent.is_dir():
+        raise ArgumentError(f"--out {path}: there is no folder {path.parent}")
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
