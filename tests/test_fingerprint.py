@@ -72,7 +72,7 @@ def run_elsewhere(tmp_path: Path, name: str, padding: str, hash_seed: str) -> di
 
 def load_program() -> Callable[..., dict[str, str]]:
     space: dict[str, Any] = {}
-    exec(compile(textwrap.dedent(PROGRAM), "here", "exec"), space)  # noqa: S102
+    exec(compile(textwrap.dedent(PROGRAM), "here", "exec"), space)
     return space["identity"]
 
 
@@ -115,7 +115,7 @@ def closing_over(table: np.ndarray, where: str) -> Callable[[Any], Any]:
     def custom(x: Any) -> Any:
         return plain(x)
 
-    custom.defjvp(lambda p, t: (custom(*p), t[0]))  # pyright: ignore[reportFunctionMemberAccess]
+    custom.defjvp(lambda p, t: (custom(*p), t[0]))
     return {
         "top": plain,
         "jit": jax.jit(plain),

@@ -193,6 +193,7 @@ def test_saved_and_read_back_bit_for_bit(case: str, name: str, tmp_path: Path) -
         }
         # Nothing is held open: the file can be written again, and removed.
         tp.save(read, path)
+    read = tp.load(path)
     if case == "pt":
         assert log_evidence(read) == log_evidence(tree)
 
