@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
-from arviz_stats.base import array_stats  # pyright: ignore[reportAttributeAccessIssue]
+from arviz_stats.base import array_stats
 from numpy.random import Generator, default_rng
 from scipy.signal import lfilter
 from tests import broken_estimates as broken
