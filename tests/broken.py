@@ -101,7 +101,7 @@ class MalaWithoutReverse(Mala):
 class _LooseHmc(Hmc):
     """HMC with its parts exposed to slips."""
 
-    def size(self, params: Params, flat: Array) -> Array:  # noqa: ARG002
+    def size(self, params: Params, flat: Array) -> Array:
         return params.step_size[0]
 
     def last_kick(self) -> float:
@@ -131,7 +131,7 @@ class _LooseHmc(Hmc):
 class HmcWithoutKineticTerm(_LooseHmc):
     """Accepts on the density alone."""
 
-    def kinetic(self, last: Array, first: Array) -> Array:  # noqa: ARG002
+    def kinetic(self, last: Array, first: Array) -> Array:
         return jnp.zeros(())
 
 

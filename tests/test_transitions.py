@@ -123,7 +123,7 @@ class Cycle(AbstractMove):
         key: Key,
         point: Point,
         rung: Rung,
-        params: Params,  # noqa: ARG002
+        params: Params,
     ) -> tuple[Point, Info]:
         key_propose, key_accept = jax.random.split(key)
         proposal = rung.evaluate(self.propose(key_propose, point.position), gradient=False)
@@ -141,7 +141,7 @@ class AlongPairs(Cycle):
 
     offset: int = eqx.field(static=True, default=0)
 
-    def propose(self, key: Key, x: Array) -> Array:  # noqa: ARG002
+    def propose(self, key: Key, x: Array) -> Array:
         shifted = (x.astype(int) - self.offset) % 4
         return ((shifted ^ 1) + self.offset) % 4.0
 

@@ -62,7 +62,7 @@ class ResetToRung(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
-    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:  # noqa: ARG002
+    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         index = jnp.sum(rung.weights, keepdims=True)
         one = jnp.ones((1,), point.components.dtype)
         return rung.evaluate(index, gradient=False), Info(
