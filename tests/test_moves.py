@@ -85,7 +85,13 @@ MOVES: dict[str, tuple[AbstractMove, Params, tuple[float, float]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MOVES)
+# HMC's dense factor goes through the same two functions.
+SLOW = ("metropolis, dense", "mala, dense")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in MOVES]
+)
 def test_moves_leave_the_rung_invariant_and_are_reversible(name: str, seed: int):
     move, tuned, band = MOVES[name]
     assert move.exact
