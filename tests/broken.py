@@ -1,4 +1,4 @@
-"""Broken twins of ladders, moves and samplers, each named after its slip; tests must reject each."""
+"""Broken twins of ladders, moves and samplers, each named after its slip; tests reject them all."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from temperance._types import Key, LogDensity, Point, Position
+from temperance._types import Key, Point, Position
 from temperance.geometric import GeometricLadder
 from temperance.ladder import Rung, Rungs
 from temperance.move import Info, Params, acceptance_of, colour, whiten
@@ -19,11 +19,12 @@ from temperance.moves.combine import Alternate
 from temperance.moves.hmc import Hmc
 from temperance.moves.mala import Mala
 from temperance.moves.metropolis import Metropolis
+from temperance.noise import noise
 from temperance.samplers.parallel import ParallelState, ParallelTempering
 from temperance.samplers.swaps import Swaps
 from temperance.samplers.transitions import TemperedTransitions, TransitionState
 from temperance.testing import enumeration
-from temperance.testing.enumeration import Law, Matrix, Table
+from temperance.testing.enumeration import Matrix, Table
 
 # Ladders
 
@@ -77,11 +78,10 @@ class DriftingMetropolis(Metropolis):
     """An asymmetric proposal, accepted as if it were symmetric."""
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
-        key_noise, key_accept = jax.random.split(key)
-        noise = 0.3 + jax.random.normal(key_noise, point.position.shape)
-        proposed = point.position + params.step_size[0] * colour(params.factor, noise)
+        step, uniform = noise(key, point.position.size, 1, point.position.dtype)
+        proposed = point.position + params.step_size[0] * colour(params.factor, 0.3 + step)
         return _choose(
-            key_accept, rung, point, rung.evaluate(proposed, gradient=False), jnp.zeros(())
+            uniform[0], rung, point, rung.evaluate(proposed, gradient=False), jnp.zeros(())
         )
 
 
@@ -89,20 +89,19 @@ class MalaWithoutReverse(Mala):
     """The proposal's own density is left out of the ratio."""
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
-        key_noise, key_accept = jax.random.split(key)
         size = params.step_size[0]
-        noise = jax.random.normal(key_noise, point.position.shape)
+        forth, uniform = noise(key, point.position.size, 1, point.position.dtype)
         slope = whiten(params.factor, rung.gradient(point))
-        proposed = point.position + size * colour(params.factor, noise + 0.5 * size * slope)
+        proposed = point.position + size * colour(params.factor, forth + 0.5 * size * slope)
         return _choose(
-            key_accept, rung, point, rung.evaluate(proposed, gradient=True), jnp.zeros(())
+            uniform[0], rung, point, rung.evaluate(proposed, gradient=True), jnp.zeros(())
         )
 
 
 class _LooseHmc(Hmc):
     """HMC with its parts exposed to slips."""
 
-    def size(self, params: Params, flat: Array) -> Array:
+    def size(self, params: Params, flat: Array) -> Array:  # noqa: ARG002
         return params.step_size[0]
 
     def last_kick(self) -> float:
@@ -112,9 +111,8 @@ class _LooseHmc(Hmc):
         return 0.5 * jnp.sum(first**2) - 0.5 * jnp.sum(last**2)
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
-        key_momentum, key_accept = jax.random.split(key)
         flat, unravel = ravel_pytree(point.position)
-        first = jax.random.normal(key_momentum, flat.shape)
+        first, uniform = noise(key, flat.size, 2, flat.dtype)
         size = self.size(params, flat)
 
         def leapfrog(carry: Any, _: None) -> tuple[Any, None]:
@@ -127,13 +125,13 @@ class _LooseHmc(Hmc):
             return (flat, momentum, point), None
 
         (_, last, proposal), _ = jax.lax.scan(leapfrog, (flat, first, point), length=self.num_steps)
-        return _choose(key_accept, rung, point, proposal, self.kinetic(last, first))
+        return _choose(uniform[0], rung, point, proposal, self.kinetic(last, first))
 
 
 class HmcWithoutKineticTerm(_LooseHmc):
     """Accepts on the density alone."""
 
-    def kinetic(self, last: Array, first: Array) -> Array:
+    def kinetic(self, last: Array, first: Array) -> Array:  # noqa: ARG002
         return jnp.zeros(())
 
 
@@ -178,12 +176,12 @@ class AlternateThatLies(Alternate):
 
 
 def _choose(
-    key: Key, rung: Rung, point: Point, proposal: Point, kinetic: Array
+    uniform: Array, rung: Rung, point: Point, proposal: Point, kinetic: Array
 ) -> tuple[Point, Info]:
     acceptance, log_ratio = acceptance_of(
         rung.log_density(proposal) - rung.log_density(point) + kinetic
     )
-    accepted = jnp.log(jax.random.uniform(key)) < log_ratio
+    accepted = jnp.log(uniform) < log_ratio
     kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
     return kept, Info(acceptance[None], accepted, jnp.asarray(False), jnp.asarray(1))
 
@@ -212,7 +210,7 @@ class ParallelWithStaleComponents(ParallelTempering):
 
 
 def printed_parallel_sweep(log_densities: Table, kernels: Sequence[Matrix]) -> Matrix:
-    """Paper 1's Algorithm 1 to the letter: m = 1..M is updated, compared with m-1, exchanged with m+1.
+    """Paper 1's Algorithm 1 as it stands: m = 1..M, compared with m-1, exchanged with m+1.
 
     The paper's m = 0 is the target, here the last rung; its m + 1 at m = M does not exist.
     """
@@ -270,6 +268,3 @@ def transition_with_sum(log_densities: Table, kernels: Sequence[Matrix]) -> Matr
 def sum_of_ratios(log_ratios: list[np.ndarray]) -> np.ndarray:
     """min(1, sum rho), where a product is meant."""
     return np.minimum(1.0, np.sum(np.broadcast_arrays(*map(np.exp, log_ratios)), axis=0))
-
-
-__all__ = ["Law", "LogDensity"]

@@ -30,10 +30,8 @@ Build = Callable[[Table, Sequence[Matrix]], Matrix]
 
 def on_t1(build: Build) -> Matrix:
     """The kernel on T1: a fresh chain of nested rows for every transition."""
-    parts = []
-    for table in nested_tables():
-        parts.append(build(table, [enumeration.cycle_metropolis(row) for row in table]))
-    return np.mean(parts, axis=0)
+    tables = nested_tables()
+    return np.mean([build(t, [enumeration.cycle_metropolis(row) for row in t]) for t in tables], 0)
 
 
 def test_the_right_kernel_on_t1():
@@ -120,7 +118,13 @@ class Cycle(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
-    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
+    def step(
+        self,
+        key: Key,
+        point: Point,
+        rung: Rung,
+        params: Params,  # noqa: ARG002
+    ) -> tuple[Point, Info]:
         key_propose, key_accept = jax.random.split(key)
         proposal = rung.evaluate(self.propose(key_propose, point.position), gradient=False)
         acceptance, log_ratio = acceptance_of(rung.log_density(proposal) - rung.log_density(point))
@@ -137,7 +141,7 @@ class AlongPairs(Cycle):
 
     offset: int = eqx.field(static=True, default=0)
 
-    def propose(self, key: Key, x: Array) -> Array:
+    def propose(self, key: Key, x: Array) -> Array:  # noqa: ARG002
         shifted = (x.astype(int) - self.offset) % 4
         return ((shifted ^ 1) + self.offset) % 4.0
 

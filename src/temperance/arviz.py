@@ -6,6 +6,7 @@ tempering      what the ladder did: betas, swap acceptance, replicas, round trip
 evidence       log Z by each estimator, with its standard error
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,11 +29,14 @@ def to_datatree(
 ) -> xr.DataTree:
     """The tree of a run; arrays of the first two lead with (chain, draw)."""
     named = {name: list(axes) for name, axes in (dims or {}).items()}
-    tree = arviz_base.from_dict(
-        {"posterior": dict(posterior), "sample_stats": dict(sample_stats)},
-        dims=named,
-        coords={name: list(values) for name, values in (coords or {}).items()},
-    )
+    with warnings.catch_warnings():
+        # A run stopped early may well have more chains than draws.
+        warnings.filterwarnings("ignore", "Found chain dimension to be longer", UserWarning)
+        tree = arviz_base.from_dict(
+            {"posterior": dict(posterior), "sample_stats": dict(sample_stats)},
+            dims=named,
+            coords={name: list(values) for name, values in (coords or {}).items()},
+        )
     if tempering:
         tree["tempering"] = xr.DataTree(xr.Dataset(dict(tempering)))
     if evidence:

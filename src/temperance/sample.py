@@ -30,8 +30,10 @@ from temperance.runtime import across_precisions, scope
 from temperance.samplers.run import block_size
 from temperance.samplers.swaps import SCHEMES
 
-# One sweep crosses one pair of rungs at most, so a kept draw of parallel tempering is several.
+# A sweep crosses a few pairs of rungs at most, so a kept draw of parallel tempering is several.
 SWEEPS_PER_DRAW = {"pt": 4}
+# Swaps evaluate nothing, so every pair of neighbours gets its turn between two explorations.
+SWAPS_PER_SWEEP = 2
 
 
 class RunWarning(UserWarning):
@@ -154,9 +156,10 @@ def _tuned(
     sweeps = check_count(
         "sweeps_per_draw", options.get("sweeps_per_draw", SWEEPS_PER_DRAW.get(name, 1)), 1
     )
+    swaps = check_count("swaps_per_sweep", options.get("swaps_per_sweep", SWAPS_PER_SWEEP), 1)
     plan = Plan(
         problem, densities, name, kernel, key=key, num_rungs=num_rungs, betas=betas,
-        hottest=float(hottest), scheme=scheme, **counts,
+        hottest=float(hottest), scheme=scheme, swaps_per_sweep=swaps, **counts,
     )  # fmt: skip
     return TunedJob(plan, sweeps), name
 

@@ -134,10 +134,15 @@ def nuts(
 
 
 def slice_sampling(num_steps: int = 1, width: float = 1.0) -> AbstractMove:
-    """BlackJAX's slice sampler along random directions: no gradient, nothing to tune."""
-    import blackjax
+    """BlackJAX's slice sampler along random directions: no gradient, nothing to tune.
 
-    return from_blackjax(blackjax.slice_sampling, num_steps, width=width)
+    The interval is stepped out. BlackJAX's default, doubling, evaluates its 22 ends at once,
+    needed or not, and does not say how many more its acceptance test took.
+    """
+    import blackjax
+    from blackjax.mcmc.slice import stepping_out
+
+    return from_blackjax(blackjax.slice_sampling, num_steps, width=width, interval=stepping_out)
 
 
 def elliptical_slice(mean: Any, covariance: Any, num_steps: int = 1) -> AbstractMove:
@@ -168,7 +173,8 @@ def _read(info: Any, point: Point) -> Info:
     one = jnp.ones((), point.components.dtype)
     acceptance = jnp.asarray(getattr(info, "acceptance_rate", one), one.dtype)
     if hasattr(info, "num_shrink"):
-        count = info.num_expansions + info.num_shrink
+        # Stepping out looks at both ends of the interval before it expands either.
+        count = 2 + info.num_expansions + info.num_shrink
     else:
         count = getattr(info, "num_integration_steps", getattr(info, "subiter", 1))
     return Info(

@@ -1,6 +1,6 @@
 """The inner move alone: the baseline that every tempered method is measured against."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -60,7 +60,11 @@ class Plain(eqx.Module):
             return None
         return self.ladder.at(self.ladder.num_rungs - 1).gradient(state.point)[None]
 
-    def snapshot(self, state: PlainState) -> dict[str, Array]:
+    def trail(self, state: PlainState) -> dict[str, Array]:
+        """Nothing is kept between draws."""
+        return {}
+
+    def snapshot(self, state: PlainState) -> dict[str, Any]:
         """What a draw keeps."""
         top = self.ladder.at(self.ladder.num_rungs - 1)
         return {"position": state.point.position, "lp": top.log_density(state.point)}

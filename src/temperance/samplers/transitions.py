@@ -16,7 +16,7 @@ equation (3) belongs to. Each iteration begins with an ordinary move at the targ
 Where the hottest rung can be drawn exactly, one draw replaces its two moves: T_0 T_0 = T_0 then.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -133,7 +133,11 @@ class TemperedTransitions(eqx.Module):
         params = jax.tree.map(lambda leaf: leaf[rung], self.params)
         return self.move.step(key, point, self.ladder.at(rung), params)
 
-    def snapshot(self, state: TransitionState) -> dict[str, Array]:
+    def trail(self, state: TransitionState) -> dict[str, Array]:
+        """Nothing is kept between draws."""
+        return {}
+
+    def snapshot(self, state: TransitionState) -> dict[str, Any]:
         """What a draw keeps."""
         return {
             "position": state.point.position,
