@@ -38,7 +38,6 @@ def test_groups_of_parallel_tempering() -> None:
         "swap_acceptance": ("pair",),
         "barrier": (),
         "round_trips": ("chain",),
-        "round_trip_rate_expected": (),
         "replica": ("chain", "draw", "rung"),
         "components": ("chain", "draw", "rung", "component"),
     }
