@@ -106,7 +106,8 @@ def test_transitions_warm_up_in_parallel_and_then_change_over() -> None:
 def test_the_template_of_a_stage_fits_what_it_carries() -> None:
     for method in ("pt", "tt", "plain"):
         plan = make_plan(make_problem(), method, betas=None if method == "plain" else BETAS)
-        for stage, carry in (plan.first(), (walk_end := walk(plan))[0][-1:] + [walk_end[1]]):
+        stages, last = walk(plan)
+        for stage, carry in (plan.first(), (stages[-1], last)):
             template = jax.eval_shape(lambda s=stage, p=plan: p.carried(s))
             assert jax.tree.structure(template) == jax.tree.structure(carry)
             for wanted, got in zip(jax.tree.leaves(template), jax.tree.leaves(carry), strict=True):

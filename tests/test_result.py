@@ -39,7 +39,7 @@ def test_groups_of_parallel_tempering() -> None:
         "barrier": (),
         "round_trips": ("chain",),
         "replica": ("chain", "draw", "rung"),
-        "components": ("chain", "draw", "rung", "component"),
+        "components": ("chain", "draw", "sweep", "rung", "component"),
     }
     assert {name: array.dims for name, array in ladder.data_vars.items()} == wanted
     assert dict(ladder.sizes) == {
@@ -55,7 +55,7 @@ def test_the_parts_of_a_tree_agree() -> None:
     """lp is prior plus likelihood at the draw; the barrier is what swaps reject."""
     tree = uninterrupted("pt")
     ladder = tree["tempering"].dataset
-    target = ladder["components"].isel(rung=-1).values
+    target = ladder["components"].isel(sweep=-1, rung=-1).values
     np.testing.assert_allclose(tree["sample_stats"]["lp"].values, target.sum(-1), rtol=1e-13)
     mean = jnp.asarray(tree["posterior"]["mean"].values)
     prior = jax.vmap(jax.vmap(lambda m: small_runs.log_prior({"mean": m})))(mean)
