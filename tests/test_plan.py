@@ -12,7 +12,7 @@ import pytest
 from tests.small_runs import BETAS, make_problem
 
 import temperance as tp
-from temperance.jobs import learning
+from temperance.jobs import Blocks
 from temperance.plan import STARTS, Plan, Stage, initial_params
 from temperance.problem import Problem, Target, densities_of
 from temperance.samplers.run import block_size, chain_keys
@@ -40,7 +40,7 @@ def walk(plan: Plan) -> tuple[list[Stage], Any]:
     stages = [stage]
     size = block_size(plan.num_chains, plan.densities.layout.dimension)
     while stage.kind != "draw":
-        advance = learning(plan.sampler_of(stage, carry), plan.stage_key(stage), size)
+        advance = Blocks(plan.sampler_of(stage, carry), plan.stage_key(stage), 4, size).learn
         stage, carry = plan.after(stage, advance(carry, 0, stage.length)[0])
         stages.append(stage)
     return stages, carry
