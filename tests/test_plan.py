@@ -17,7 +17,7 @@ from temperance.plan import STARTS, Plan, Stage, initial_params
 from temperance.problem import Problem, Target, densities_of
 from temperance.samplers.run import block_size, chain_keys
 from temperance.samplers.transitions import TemperedTransitions
-from temperance.schedule import rungs_for, transition_rungs_for
+from temperance.schedule import initial_betas, rungs_for, transition_rungs_for
 from temperance.warmup import rounds
 
 
@@ -175,14 +175,14 @@ def test_the_pilot_looks_again_where_it_cannot_see(
     num_rungs: int, rate: float, name: str, wanted: int
 ) -> None:
     plan = make_plan(make_problem())
-    betas = tuple(np.linspace(0.0, 1.0, num_rungs).tolist())
+    betas = tuple(initial_betas(num_rungs).tolist())
     finished = Stage("pilot", 1, 40, betas, (rate,) * (num_rungs - 1))
     params = initial_params(plan.move, jnp.ones((2, num_rungs, 2)))
     following, (state, _) = plan._after_pilot(finished, params, None)
     assert (following.name, len(following.betas)) == (name, wanted)
     assert state.points.position.shape == (2, wanted, 2)
     # Evenly spaced in the barrier before, evenly spaced after.
-    np.testing.assert_allclose(following.betas, np.linspace(0.0, 1.0, wanted), atol=0.02)
+    np.testing.assert_allclose(following.betas, initial_betas(wanted), atol=1e-12)
 
 
 def test_the_pilot_says_the_same_whatever_the_seed() -> None:
