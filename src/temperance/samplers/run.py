@@ -47,6 +47,15 @@ def chain_keys(key: Key, num_chains: int, step: Int[Array, ""]) -> Keys:
     )
 
 
+def step_chains(sampler: Any, keys: Keys, state: PyTree) -> tuple[PyTree, Any]:
+    """One step of every chain."""
+    if keys.shape[0] > 1:
+        return jax.vmap(sampler.step)(keys, state)
+    # A batch of one is not free: XLA puts it innermost, where it vectorises.
+    alone = sampler.step(keys[0], jax.tree.map(lambda leaf: leaf[0], state))
+    return jax.tree.map(lambda leaf: leaf[None], alone)
+
+
 @eqx.filter_jit
 def run_block(
     sampler: Sampler,
@@ -74,10 +83,10 @@ def run_block(
     def one(step: Array, state: PyTree, adaptation: Any) -> tuple[PyTree, Any, Any]:
         keys = chain_keys(key, num_chains, step)
         if adaptation is None:
-            return *jax.vmap(sampler.step)(keys, state), None
+            return *step_chains(sampler, keys, state), None
         params = adaptation.params(learning)
         current = eqx.tree_at(lambda s: s.params, sampler, params)
-        state, info = jax.vmap(current.step)(keys, state)
+        state, info = step_chains(current, keys, state)
         learnt = jax.lax.cond(
             learning, lambda: adaptation.after(current, state, info), lambda: adaptation
         )
