@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from tests import broken_estimates as broken
 import numpy as np
 import numpy.typing as npt
 import pytest
 from arviz_stats.base import array_stats
 from numpy.random import Generator, default_rng
 from scipy.signal import lfilter
+from tests import broken_estimates as broken
 
 from temperance import diagnostics
 from temperance.diagnostics import FloatArray

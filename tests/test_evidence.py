@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from tests import broken_estimates as broken
 import numpy as np
 import pytest
 from numpy.random import Generator, default_rng
 from scipy.optimize import brentq
 from scipy.signal import lfilter
 from scipy.special import expit
+from tests import broken_estimates as broken
 
 from temperance import evidence
 from temperance.diagnostics import FloatArray

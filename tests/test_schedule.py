@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from tests import broken_estimates as broken
 import numpy as np
 import pytest
 from numpy.random import Generator, default_rng
 from scipy.stats import norm
+from tests import broken_estimates as broken
 
 from temperance import schedule
 from temperance.diagnostics import FloatArray
