@@ -1,4 +1,4 @@
-"""Broken twins of ladders, moves and samplers, each named after its slip; tests must reject each."""
+"""Broken twins of ladders, moves and samplers, each named after its slip; tests reject them all."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -210,7 +210,7 @@ class ParallelWithStaleComponents(ParallelTempering):
 
 
 def printed_parallel_sweep(log_densities: Table, kernels: Sequence[Matrix]) -> Matrix:
-    """Paper 1's Algorithm 1 to the letter: m = 1..M is updated, compared with m-1, exchanged with m+1.
+    """Paper 1's Algorithm 1 as it stands: m = 1..M, compared with m-1, exchanged with m+1.
 
     The paper's m = 0 is the target, here the last rung; its m + 1 at m = M does not exist.
     """

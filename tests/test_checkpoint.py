@@ -191,7 +191,8 @@ def test_another_run_is_told_what_differs(path: Path) -> None:
     message = str(caught.value)
     assert "the option 'num_chains': 4 in the checkpoint, 8 now" in message
     assert "the seed: 0 in the checkpoint, 1 now" in message
-    assert "same arguments" in message and "another path" in message and "delete" in message
+    for advice in ("same arguments", "another path", "delete"):
+        assert advice in message
     assert snapshot(path) == before
 
 
@@ -321,9 +322,10 @@ def test_a_disk_that_does_not_answer_costs_no_block(
     def fail(*_: Any) -> Any:
         raise OSError(5, "Input/output error")
 
-    with monkeypatch.context() as patch, pytest.raises(CheckpointError, match="Input/output"):
+    with monkeypatch.context() as patch:
         patch.setattr(np, "fromfile", fail)
-        Store.open(path, MARK)
+        with pytest.raises(CheckpointError, match="Input/output"):
+            Store.open(path, MARK)
     assert faults(path, 4) == []
 
 
@@ -334,9 +336,10 @@ def test_a_full_disk_leaves_the_store_as_it_was(
         raise OSError(28, "No space left on device")
 
     with Store.open(path, MARK) as store:
-        with monkeypatch.context() as patch, pytest.raises(CheckpointError, match="No space"):
+        with monkeypatch.context() as patch:
             patch.setattr(files, "sync", fail)
-            fill(store, 5)
+            with pytest.raises(CheckpointError, match="No space"):
+                fill(store, 5)
         assert not list(path.glob(".tmp-*"))
         fill(store, 5)
     assert faults(path, 5) == []

@@ -29,7 +29,7 @@ from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.plain import Plain
 from temperance.samplers.transitions import TemperedTransitions
 
-ROWS, CHAINS, RUNGS, LEAPS = 7, 3, 4, 2
+ROWS, CHAINS, RUNGS, LEAPS = 7, 2, 3, 2
 SEEN: Counter[str] = Counter()
 
 
@@ -88,9 +88,11 @@ def sweep(kind: Any, move: AbstractMove, exact: bool) -> tuple[Any, dict[str, fl
     parts = len(move.step_sizes)
     params = Params(jnp.full((RUNGS, parts), 0.3), jnp.ones((RUNGS, 2)))
     sampler = kind(ladder(exact), move, params)
-    state, made = count(lambda x: jax.vmap(sampler.init)(x), jnp.zeros((CHAINS, 2)))
+    SEEN.clear()
+    state = jax.vmap(sampler.init)(jnp.zeros((CHAINS, 2)))
+    jax.effects_barrier()
     starts = CHAINS * (RUNGS if kind is ParallelTempering else 1)
-    assert sum(made.values()) == starts
+    assert sum(SEEN.values()) == starts * ROWS
     keys = jax.random.split(jax.random.key(0), CHAINS)
     (_, info), made = count(lambda k, s: jax.vmap(sampler.step)(k, s), keys, state)
     return info, made
@@ -104,12 +106,12 @@ CASES: dict[str, tuple[Any, AbstractMove, bool, int, int]] = {
     "pt mala": (ParallelTempering, mala(), False, 0, K),
     "pt metropolis": (ParallelTempering, metropolis(), False, K, 0),
     "pt metropolis, drawn": (ParallelTempering, metropolis(), True, K, 0),
-    "pt repeat": (ParallelTempering, repeat(metropolis(), 3), False, 3 * K, 0),
     "pt alternate": (ParallelTempering, alternate(metropolis(), hmc(L)), False, K, K * (1 + L)),
     "tt hmc": (TemperedTransitions, hmc(L), False, 0, 2 * L * (K - 1) + L),
     "tt hmc, drawn": (TemperedTransitions, hmc(L), True, 0, 2 * L * (K - 2) + 1 + L),
     "tt metropolis": (TemperedTransitions, metropolis(), False, 2 * (K - 1) + 1, 0),
     "plain hmc": (Plain, hmc(L), False, 0, L),
+    "plain repeat": (Plain, repeat(metropolis(), 3), False, 3, 0),
 }
 
 

@@ -115,7 +115,7 @@ def closing_over(table: np.ndarray, where: str) -> Callable[[Any], Any]:
     def custom(x: Any) -> Any:
         return plain(x)
 
-    custom.defjvp(lambda p, t: (custom(*p), t[0]))  # pyright: ignore[reportFunctionMemberAccess]
+    custom.defjvp(lambda p, t: (custom(*p), t[0]))
     return {
         "top": plain,
         "jit": jax.jit(plain),

@@ -85,7 +85,13 @@ MOVES: dict[str, tuple[AbstractMove, Params, tuple[float, float]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MOVES)
+# HMC's dense factor goes through the same two functions.
+SLOW = ("metropolis, dense", "mala, dense")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in MOVES]
+)
 def test_moves_leave_the_rung_invariant_and_are_reversible(name: str, seed: int):
     move, tuned, band = MOVES[name]
     assert move.exact
@@ -169,8 +175,10 @@ def test_alternate_renews_gradients_that_its_parts_do_not_keep(seed: int):
     verdict = run(invariance, move, params(1.2, 0.7), seed, num_steps=6)
     assert verdict.passed, verdict
     point = Exact(RUNG, True)(jax.random.key(seed))
+    step = eqx.filter_jit(move.step)
+    _, info = step(jax.random.key(seed), point, RUNG, params(1.2, 0.7))
     for i in range(4):
-        point, info = move.step(jax.random.key(i), point, RUNG, params(1.2, 0.7))
+        point, _ = step(jax.random.key(i), point, RUNG, params(1.2, 0.7))
         fresh = RUNG.evaluate(point.position, gradient=True)
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12), point, fresh)
     assert info.acceptance.shape == (2,)

@@ -118,7 +118,13 @@ class Cycle(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
-    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
+    def step(
+        self,
+        key: Key,
+        point: Point,
+        rung: Rung,
+        params: Params,
+    ) -> tuple[Point, Info]:
         key_propose, key_accept = jax.random.split(key)
         proposal = rung.evaluate(self.propose(key_propose, point.position), gradient=False)
         acceptance, log_ratio = acceptance_of(rung.log_density(proposal) - rung.log_density(point))

@@ -25,7 +25,9 @@ def measure(name, seeds):
     started_cpu, started = cpu_seconds(), time.perf_counter()
     with redirect_stdout(sys.stderr):
         sampler = importlib.import_module(f"samplers.{name}")
-    versions = " ".join(f"{package} {importlib.metadata.version(package)}" for package in sampler.PACKAGES)
+    versions = " ".join(
+        f"{package} {importlib.metadata.version(package)}" for package in sampler.PACKAGES
+    )
     for seed in [FIRST_SEED, *seeds]:
         with redirect_stdout(sys.stderr):
             weight, log_z, num_evaluations = sampler.run(seed)

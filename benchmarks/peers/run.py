@@ -36,9 +36,15 @@ def machine():
     model = platform.processor() or platform.machine()
     information = Path("/proc/cpuinfo")
     if information.exists():
-        names = [line.split(":", 1)[1].strip() for line in information.read_text().splitlines() if "model name" in line]
+        names = [
+            line.split(":", 1)[1].strip()
+            for line in information.read_text().splitlines()
+            if "model name" in line
+        ]
         model = names[0] if names else model
-    return f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+    return (
+        f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+    )
 
 
 def measured(name, seeds, max_seconds, say):
@@ -63,36 +69,59 @@ def measured(name, seeds, max_seconds, say):
             log.seek(0)
             lines = log.read().strip().splitlines()
             timed_out = max_seconds and process.returncode == 124
-            raise RuntimeError(f"stopped after {max_seconds} s" if timed_out else (lines or ["no message"])[-1].strip())
+            raise RuntimeError(
+                f"stopped after {max_seconds} s"
+                if timed_out
+                else (lines or ["no message"])[-1].strip()
+            )
     first, *rest = rows
     where = machine()
     return [
-        row | errors(row["weight"], row["log_z"]) | {"first_cpu_s": first["cpu_s"], "machine": where, "failure": ""}
+        row
+        | errors(row["weight"], row["log_z"])
+        | {"first_cpu_s": first["cpu_s"], "machine": where, "failure": ""}
         for row in rest
     ]
 
 
 def complete(rows, name, seeds):
-    return set(seeds) <= {int(row["seed"]) for row in rows if row["sampler"] == name and not row["failure"]}
+    return set(seeds) <= {
+        int(row["seed"]) for row in rows if row["sampler"] == name and not row["failure"]
+    }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--samplers", nargs="+", choices=ROSTER, help="which ones; those that take minutes a run are left out"
+        "--samplers",
+        nargs="+",
+        choices=ROSTER,
+        help="which ones; those that take minutes a run are left out",
     )
     parser.add_argument("--all", action="store_true", help="the slow ones too")
     parser.add_argument("--seeds", type=int, default=5, help="how many seeds each")
-    parser.add_argument("--again", action="store_true", help="measure also what the CSV already has")
     parser.add_argument(
-        "--max-seconds", type=int, default=3600, help="for one sampler, all seeds together; 0 for no limit"
+        "--again", action="store_true", help="measure also what the CSV already has"
     )
     parser.add_argument(
-        "--out", type=Path, default=HERE.parent / "results" / "peers.csv", help="the CSV; the others go beside it"
+        "--max-seconds",
+        type=int,
+        default=3600,
+        help="for one sampler, all seeds together; 0 for no limit",
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=HERE.parent / "results" / "peers.csv",
+        help="the CSV; the others go beside it",
     )
     arguments = parser.parse_args()
 
-    names = arguments.samplers or [name for name, entry in ROSTER.items() if arguments.all or not entry.optional]
+    names = arguments.samplers or [
+        name for name, entry in ROSTER.items() if arguments.all or not entry.optional
+    ]
     seeds = list(range(arguments.seeds))
     rows = read(arguments.out)
     console = Console()
@@ -104,7 +133,10 @@ def main():
         with console.status(label) as status:
             try:
                 new = measured(
-                    name, seeds, arguments.max_seconds, lambda stage, label=label: status.update(f"{label}: {stage}")
+                    name,
+                    seeds,
+                    arguments.max_seconds,
+                    lambda stage, label=label: status.update(f"{label}: {stage}"),
                 )
             except (RuntimeError, OSError) as error:
                 new = [{"sampler": name, "failure": str(error)}]
@@ -122,7 +154,9 @@ def main():
 
     arguments.out.with_suffix(".md").write_text(markdown(rows))
     draw(rows, arguments.out.with_suffix(".png"))
-    console.print(f"Wrote {arguments.out}, with the table and the picture beside it", soft_wrap=True)
+    console.print(
+        f"Wrote {arguments.out}, with the table and the picture beside it", soft_wrap=True
+    )
 
 
 if __name__ == "__main__":

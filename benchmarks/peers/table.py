@@ -140,11 +140,21 @@ def draw(rows, path):
     results = [result for result in summarise(rows) if not result.failure]
     if not results:
         return
-    figure, panels = plt.subplots(1, 2, figsize=(11, 4.5), sharex=True, sharey=True, layout="constrained")
-    for axes, column, title in zip(panels, ("weight_error", "log_z_error"), ("the mode weight", "log Z"), strict=True):
+    figure, panels = plt.subplots(
+        1, 2, figsize=(11, 4.5), sharex=True, sharey=True, layout="constrained"
+    )
+    for axes, column, title in zip(
+        panels, ("weight_error", "log_z_error"), ("the mode weight", "log Z"), strict=True
+    ):
         for result, marker in zip(results, "DosvP^<X>*", strict=False):
             # A sampler without log Z is a NaN here, which draws nothing but keeps its colour.
-            axes.plot(result.cpu_s, getattr(result, column), marker, markersize=8, label=ROSTER[result.name].label)
+            axes.plot(
+                result.cpu_s,
+                getattr(result, column),
+                marker,
+                markersize=8,
+                label=ROSTER[result.name].label,
+            )
         axes.set(xscale="log", yscale="log", ylim=(1e-3, 1))
         axes.set(xlabel="CPU seconds, after compilation", ylabel=f"error of {title} (rms)")
         axes.grid(which="both", alpha=0.2)

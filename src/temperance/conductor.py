@@ -33,8 +33,8 @@ class Conductor:
     size: int
     reporter: Reporter
     store: Store | None = None
-    max_seconds: float | None = None
-    target_ess: float | None = None
+    max_seconds: float | int | None = None
+    target_ess: float | int | None = None
     watched: bool = False
     began: float = field(default_factory=time.monotonic)
     stopped: str | None = None

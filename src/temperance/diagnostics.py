@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from temperance.errors import ArgumentError
 
@@ -93,7 +93,7 @@ def standard_error(series: npt.ArrayLike) -> FloatArray:
     """
     values = _series(series)
     variance, dof = long_run_variance(values)
-    widening = t.ppf(0.975, dof) / norm.ppf(0.975)
+    widening = stdtrit(dof, 0.975) / ndtri(0.975)
     return np.asarray(np.sqrt(variance / (values.shape[0] * values.shape[1])) * widening)
 
 

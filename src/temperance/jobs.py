@@ -12,7 +12,7 @@ from jaxtyping import PyTree
 from temperance._types import Key, Options
 from temperance.checkpoint import Store
 from temperance.checks import starting_points
-from temperance.conductor import Advance, Conductor
+from temperance.conductor import Conductor
 from temperance.errors import InterruptedRunError
 from temperance.move import AbstractMove
 from temperance.plan import Plan, Stage, start_chains
@@ -52,7 +52,8 @@ class TunedJob:
         """Every option that the draws depend on."""
         plan = self.plan
         names = (
-            "method", "move", "num_chains", "num_warmup", "num_rungs", "betas", "hottest", "scheme"
+            "method", "move", "num_chains", "num_warmup", "num_rungs", "betas", "hottest", "scheme",
+            "swaps_per_sweep",
         )  # fmt: skip
         options = {name: getattr(plan, name) for name in names}
         return options | {"sweeps_per_draw": self.sweeps_per_draw}
@@ -73,19 +74,21 @@ class TunedJob:
         """To the last draw, or to where the conductor stops."""
         stage, carry, done = self._where(conductor.store)
         while stage.kind != "draw":
-            advance = learning(
-                self.plan.sampler_of(stage, carry), self.plan.stage_key(stage), conductor.size
-            )
-            carry = conductor.run(stage.name, stage.length, advance, carry, asdict(stage), done)
+            learn = self._blocks(stage, carry, conductor).learn
+            carry = conductor.run(stage.name, stage.length, learn, carry, asdict(stage), done)
             refuse_nothing(conductor)
             stage, carry = self.plan.after(stage, carry)
             done = 0
         stage = replace(stage, length=self.plan.num_draws)
-        sampler = self.plan.sampler_of(stage, carry)
-        advance = drawing(sampler, self.plan.stage_key(stage), self.sweeps_per_draw, conductor.size)
+        blocks = self._blocks(stage, carry, conductor)
         draws = kept(conductor.store)
-        conductor.run(stage.name, stage.length, advance, carry, asdict(stage), done, draws)
-        return Finished(join(draws, conductor, stage.length), sampler, self.sweeps_per_draw)
+        conductor.run(stage.name, stage.length, blocks.draw, carry, asdict(stage), done, draws)
+        joined = join(draws, conductor, stage.length)
+        return Finished(joined, blocks.sampler, self.sweeps_per_draw)
+
+    def _blocks(self, stage: Stage, carry: PyTree, conductor: Conductor) -> "Blocks":
+        sampler, key = self.plan.sampler_of(stage, carry), self.plan.stage_key(stage)
+        return Blocks(sampler, key, self.sweeps_per_draw, conductor.size)
 
     def _where(self, store: Store | None) -> tuple[Stage, PyTree, int]:
         """The stage to go on with: the first, or that of the last good block."""
@@ -138,21 +141,19 @@ class HandJob:
         if store is not None and store.last is not None:
             carry, done, phase = store.restore(carry), store.last.position, store.last.phase
         if phase == "warm-0":
-            carry = conductor.run("warm-0", self.num_warmup, self._burn(conductor), carry, {}, done)
+            burn = self._blocks(1, conductor).burn
+            carry = conductor.run("warm-0", self.num_warmup, burn, carry, {}, done)
             refuse_nothing(conductor)
             done = 0
         draws = kept(store)
-        conductor.run(DRAWS, self.num_draws, self._draw(conductor), carry, {}, done, draws)
+        draw = self._blocks(2, conductor).draw
+        conductor.run(DRAWS, self.num_draws, draw, carry, {}, done, draws)
         draws = join(draws, conductor, self.num_draws)
         return Finished(draws, self.sampler, self.sweeps_per_draw)
 
-    def _burn(self, conductor: Conductor) -> Advance:
-        burn = drawing(self.sampler, jax.random.fold_in(self.key, 1), 1, conductor.size)
-        return lambda carry, start, count: (burn(carry, start, count)[0], {})
-
-    def _draw(self, conductor: Conductor) -> Advance:
-        key = jax.random.fold_in(self.key, 2)
-        return drawing(self.sampler, key, self.sweeps_per_draw, conductor.size)
+    def _blocks(self, stage: int, conductor: Conductor) -> "Blocks":
+        key = jax.random.fold_in(self.key, stage)
+        return Blocks(self.sampler, key, self.sweeps_per_draw, conductor.size)
 
     def start(self) -> PyTree:
         """Every chain at a draw from the prior or base."""
@@ -172,42 +173,38 @@ class HandJob:
 Job = TunedJob | HandJob
 
 
-def drawing(sampler: Any, key: Key, sweeps_per_draw: int, size: int) -> Advance:
-    """How a block of draws is made."""
+@dataclass(frozen=True)
+class Blocks:
+    """How the blocks of one stage are made: its methods are what a conductor calls."""
 
-    def advance(carry: PyTree, start: int, count: int) -> tuple[PyTree, dict[str, np.ndarray]]:
-        first = start * sweeps_per_draw
-        carry, draws = _block(sampler, carry, key, first, count, sweeps_per_draw, False, size)
+    sampler: Any
+    key: Key
+    sweeps_per_draw: int
+    size: int
+
+    def draw(self, carry: PyTree, start: int, count: int) -> tuple[PyTree, dict[str, np.ndarray]]:
+        """Draws `start` to `start + count`."""
+        first = start * self.sweeps_per_draw
+        carry, draws = self._run(carry, first, count, self.sweeps_per_draw, learns=False)
         return carry, {name: np.asarray(values)[:count] for name, values in draws.items()}
 
-    return advance
+    def learn(self, carry: PyTree, start: int, count: int) -> tuple[PyTree, dict[str, np.ndarray]]:
+        """Steps of warm-up: one draw of many steps, which is thrown away."""
+        return self._run(carry, start, 1, count, learns=True)[0], {}
 
+    def burn(self, carry: PyTree, start: int, count: int) -> tuple[PyTree, dict[str, np.ndarray]]:
+        """The same of a sampler that has nothing to learn."""
+        return self._run(carry, start, 1, count, learns=False)[0], {}
 
-def learning(sampler: Any, key: Key, size: int) -> Advance:
-    """How a block of warm-up is made: one draw of many steps, which is thrown away."""
-
-    def advance(carry: PyTree, start: int, count: int) -> tuple[PyTree, dict[str, np.ndarray]]:
-        return _block(sampler, carry, key, start, 1, count, True, size)[0], {}
-
-    return advance
-
-
-def _block(
-    sampler: Any,
-    carry: PyTree,
-    key: Key,
-    first: int,
-    count: int,
-    thin: int,
-    learns: bool,
-    size: int,
-) -> tuple[PyTree, dict[str, Any]]:
-    state, adaptation = carry
-    steps = (jnp.asarray(first), jnp.asarray(count), jnp.asarray(thin))
-    state, adaptation, draws = run_block(
-        sampler, state, adaptation, key, *steps, jnp.asarray(learns), size
-    )
-    return (state, adaptation), draws
+    def _run(
+        self, carry: PyTree, first: int, count: int, thin: int, *, learns: bool
+    ) -> tuple[PyTree, dict[str, Any]]:
+        state, adaptation = carry
+        numbers = jnp.asarray(first), jnp.asarray(count), jnp.asarray(thin), jnp.asarray(learns)
+        state, adaptation, draws = run_block(
+            self.sampler, state, adaptation, self.key, *numbers, self.size, self.sweeps_per_draw
+        )
+        return (state, adaptation), draws
 
 
 def kept(store: Store | None) -> list[dict[str, np.ndarray]]:

@@ -33,7 +33,7 @@ class Layout(eqx.Module):
             raise PositionError("the position has no arrays in it")
         names = tuple(_name(path) for path, _ in leaves)
         for name, (_, leaf) in zip(names, leaves, strict=True):
-            dtype = np.result_type(leaf)
+            dtype = np.dtype(getattr(leaf, "dtype", None) or np.asarray(leaf).dtype)
             if not np.issubdtype(dtype, np.floating):
                 raise PositionError(
                     f"position leaf {name!r} has dtype {dtype}: the moves here propose real "

@@ -41,6 +41,7 @@ METHODS = {
             | {
                 "scheme": "swaps: deo (default), seo or sweep",
                 "sweeps_per_draw": "sweeps for each kept draw (default 4)",
+                "swaps_per_sweep": "rounds of swaps in a sweep (default 2; 1 for sweep)",
             },
             ("geyer1991", "syed2022", "shirts2008", "xie2011"),
             evidence=True,
@@ -59,13 +60,15 @@ MOVES: dict[str, Callable[[], AbstractMove]] = {
     "slice": slice_sampling,
 }
 
+# By what a move's repr says of it.
 MOVE_REFERENCES = {
-    "Metropolis": ("metropolis1953",),
-    "Mala": ("roberts1996",),
-    "Hmc": ("duane1987", "neal2011"),
-    "nuts": ("hoffman2014", "blackjax2024"),
-    "slice": ("neal2003", "blackjax2024"),
-    "elliptical": ("murray2010", "blackjax2024"),
+    "Metropolis(": ("metropolis1953",),
+    "Mala(": ("roberts1996",),
+    "Hmc(": ("duane1987", "neal2011"),
+    "BlackjaxMove(": ("blackjax2024",),
+    "name='nuts'": ("hoffman2014",),
+    "name='slice'": ("neal2003",),
+    "name='elliptical_slice'": ("murray2010",),
 }
 
 

@@ -82,6 +82,7 @@ class Plan:
     betas: tuple[float, ...] | None = None
     hottest: float = 0.0
     scheme: str = "deo"
+    swaps_per_sweep: int = 1
 
     # -- samplers ------------------------------------------------------------------------------
 
@@ -99,7 +100,7 @@ class Plan:
             return Plain(ladder, self.move, params)
         if self.method == "tt" and stage.kind == "draw":
             return TemperedTransitions(ladder, self.move, params)
-        return ParallelTempering(ladder, self.move, params, self.scheme)
+        return ParallelTempering(ladder, self.move, params, self.scheme, self.swaps_per_sweep)
 
     def stage_key(self, stage: Stage) -> Key:
         """The pilot's key is the same for every seed."""

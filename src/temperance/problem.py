@@ -9,7 +9,7 @@ that new data of the same shape run the same program.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -19,7 +19,6 @@ from jaxtyping import Array, ArrayLike, Float, PyTree
 
 from temperance._types import Data, Key, LogDensity, Position, Scalar, Terms
 from temperance.errors import ArgumentError, DataError
-from temperance.gaussian import Gaussian
 from temperance.layout import DrawVector, Layout, OnVector
 
 Dims = Mapping[str, Sequence[str]] | None
@@ -78,6 +77,14 @@ class Problem:
             ) from error
 
 
+@runtime_checkable
+class Base(Protocol):
+    """A normalised density of a vector with a sampler, such as `Gaussian`."""
+
+    def __call__(self, x: Any) -> Any: ...
+    def draw(self, key: Any) -> Any: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Target:
     """Any unnormalised log density, and the `base` to heat it towards.
@@ -87,7 +94,7 @@ class Target:
     """
 
     log_density: LogDensity
-    base: Gaussian | None = None
+    base: Base | None = None
     example: PyTree[ArrayLike] = None
     dims: Dims = None
     coords: Coords = None
@@ -182,7 +189,7 @@ def densities_of(problem: Problem | Target) -> Densities:
 class BaseDraw(eqx.Module):
     """A base's own sampler, as a value that two equal bases share."""
 
-    base: Gaussian
+    base: Base
 
     def __call__(self, key: Key) -> Array:
         return jnp.asarray(self.base.draw(key), float)

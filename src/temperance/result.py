@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from temperance._version import __version__
-from temperance.diagnostics import round_trip_rate
 from temperance.errors import FileFormatError, ResultError
 from temperance.evidence import mbar, stepping_stones
 from temperance.jobs import Finished
@@ -88,9 +87,8 @@ def _tempering(draws: dict[str, np.ndarray], finished: Finished) -> dict[str, An
         "swap_acceptance": (("pair",), 1 - rejection),
         "barrier": ((), rejection.sum()),
         "round_trips": (("chain",), draws["round_trips"][:, -1] - draws["round_trips"][:, 0]),
-        "round_trip_rate_expected": ((), round_trip_rate(rejection)),
         "replica": (("chain", "draw", "rung"), draws["replica"].astype(np.int32)),
-        "components": (("chain", "draw", "rung", "component"), draws["components"]),
+        "components": (("chain", "draw", "sweep", "rung", "component"), draws["components"]),
     }
 
 
@@ -99,9 +97,11 @@ def _evidence(draws: dict[str, np.ndarray], sampler: Any) -> dict[str, Any]:
     if not (isinstance(sampler, ParallelTempering) and normalised):
         return {}
     weights = np.asarray(sampler.ladder.weight_table(), float)
+    # Every sweep counts, and not only those whose position is kept.
     components = np.asarray(draws["components"], float)
-    chains, count, rungs = components.shape[:3]
-    stride = int(np.ceil(chains * count * rungs**2 / MOST_NUMBERS))
+    chains, rungs = components.shape[0], components.shape[3]
+    components = components.reshape(chains, -1, *components.shape[3:])
+    stride = int(np.ceil(components.shape[1] * chains * rungs**2 / MOST_NUMBERS))
     # A component of weight zero contributes zero, whatever its value.
     products = np.where(weights == 0, 0.0, weights * components[:, ::stride, :, None, :])
     estimates = [estimate(products.sum(axis=-1)) for estimate in (mbar, stepping_stones)]

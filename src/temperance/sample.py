@@ -30,8 +30,10 @@ from temperance.runtime import across_precisions, scope
 from temperance.samplers.run import block_size
 from temperance.samplers.swaps import SCHEMES
 
-# One sweep crosses one pair of rungs at most, so a kept draw of parallel tempering is several.
+# A sweep crosses a few pairs of rungs at most, so a kept draw of parallel tempering is several.
 SWEEPS_PER_DRAW = {"pt": 4}
+# Swaps evaluate nothing, so every pair of neighbours gets its turn between two explorations.
+SWAPS_PER_SWEEP = {"deo": 2, "seo": 2, "sweep": 1}
 
 
 class RunWarning(UserWarning):
@@ -50,8 +52,8 @@ def sample(
     seed: int = 0,
     progress: bool = True,
     checkpoint: str | Path | None = None,
-    max_seconds: float | None = None,
-    target_ess: float | None = None,
+    max_seconds: float | int | None = None,
+    target_ess: float | int | None = None,
     precision: str = "double",
     cache: bool = True,
     **options: Any,
@@ -137,8 +139,8 @@ def _tuned(
         )
     if name == "tt" and not (kernel.reversible and kernel.exact):
         raise MoveError(
-            "tempered transitions need a reversible, exact move: use metropolis, mala, hmc or "
-            "nuts, or repeat one of them; `alternate` is neither"
+            "tempered transitions need a reversible, exact move, and `alternate` is not "
+            "reversible: use metropolis, mala, hmc, nuts or slice, or repeat one of them"
         )
     betas = options.get("betas")
     betas = None if betas is None else tuple(float(b) for b in check_betas(betas))
@@ -156,9 +158,12 @@ def _tuned(
     sweeps = check_count(
         "sweeps_per_draw", options.get("sweeps_per_draw", SWEEPS_PER_DRAW.get(name, 1)), 1
     )
+    swaps = check_count(
+        "swaps_per_sweep", options.get("swaps_per_sweep", SWAPS_PER_SWEEP[scheme]), 1
+    )
     plan = Plan(
         problem, densities, name, kernel, key=key, num_rungs=num_rungs, betas=betas,
-        hottest=float(hottest), scheme=scheme, **counts,
+        hottest=float(hottest), scheme=scheme, swaps_per_sweep=swaps, **counts,
     )  # fmt: skip
     return TunedJob(plan, sweeps), name
 

@@ -32,7 +32,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import PchipInterpolator
 
 from temperance.errors import ArgumentError
 
@@ -64,6 +63,9 @@ def equalise(
     if not rate.any():
         rate = np.ones_like(rate)
     barrier = np.r_[0.0, np.cumsum(np.maximum(rate, _LEAST_SHARE * rate.mean()))]
+    # Imported here because it takes a second, and `import temperance` stays light.
+    from scipy.interpolate import PchipInterpolator
+
     place = PchipInterpolator(barrier, _coordinate(old))
     new = _beta_at(np.asarray(place(np.linspace(0.0, barrier[-1], count))), bool(old[0] > 0.0))
     new[0], new[-1] = old[0], old[-1]

@@ -22,9 +22,16 @@ with pm.Model() as model:
 def run(seed):
     with model:
         tree = pm.sample_smc(
-            2000, chains=4, cores=1, random_seed=seed, progressbar=False, compute_convergence_checks=False
+            2000,
+            chains=4,
+            cores=1,
+            random_seed=seed,
+            progressbar=False,
+            compute_convergence_checks=False,
         )
     # Only the last stage of a chain has a finite value. The array is ragged, of lists, where chains differ in length.
-    stages = np.hstack(list(tree.sample_stats["log_marginal_likelihood"].values.ravel())).astype(float)
+    stages = np.hstack(list(tree.sample_stats["log_marginal_likelihood"].values.ravel())).astype(
+        float
+    )
     log_z = stages[np.isfinite(stages)]
     return problem.first_weight(tree.posterior["x"].values), float(np.mean(log_z)), float("nan")

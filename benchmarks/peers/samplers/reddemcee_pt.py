@@ -21,7 +21,13 @@ def run(seed):
     # The evidence stops at the lowest beta of the ladder, so that has to be the base itself.
     betas = [*np.geomspace(1, 1 / 300, NUM_RUNGS - 1), 0.0]
     sampler = reddemcee.PTSampler(
-        NUM_WALKERS, problem.NUM_DIMS, problem.log_likelihood, problem.log_base, betas=betas, adapt_tau=100, adapt_nu=1
+        NUM_WALKERS,
+        problem.NUM_DIMS,
+        problem.log_likelihood,
+        problem.log_base,
+        betas=betas,
+        adapt_tau=100,
+        adapt_nu=1,
     )
     sampler._random = np.random.RandomState(seed)  # it offers no seed of its own
     sampler.run_mcmc(problem.draw_base(seed, NUM_RUNGS, NUM_WALKERS), nsweeps=NUM_WARMUP, nsteps=1)
@@ -29,4 +35,8 @@ def run(seed):
     sampler.run_mcmc(None, nsweeps=NUM_SWEEPS, nsteps=1)
     log_z, _ = sampler.get_evidence_ss(discard=NUM_WARMUP)
     x = sampler.get_chain(discard=NUM_WARMUP)[0]
-    return problem.first_weight(x), float(log_z), (NUM_WARMUP + NUM_SWEEPS) * NUM_RUNGS * NUM_WALKERS
+    return (
+        problem.first_weight(x),
+        float(log_z),
+        (NUM_WARMUP + NUM_SWEEPS) * NUM_RUNGS * NUM_WALKERS,
+    )

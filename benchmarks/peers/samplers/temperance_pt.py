@@ -9,7 +9,9 @@ PACKAGES = ["temperance", "jax"]
 
 target = tp.Target(
     lambda position: problem.log_target(position["x"], jnp.logaddexp),
-    base=tp.Gaussian(jnp.zeros(problem.NUM_DIMS), problem.BASE_SCALE**2 * jnp.eye(problem.NUM_DIMS)),
+    base=tp.Gaussian(
+        jnp.zeros(problem.NUM_DIMS), problem.BASE_SCALE**2 * jnp.eye(problem.NUM_DIMS)
+    ),
     example={"x": jnp.zeros(problem.NUM_DIMS)},
 )
 

@@ -35,7 +35,9 @@ def chains(key, positions):
         tempered_log_prob_fn=functools.partial(problem.log_likelihood, logaddexp=jnp.logaddexp),
         inverse_temperatures=jnp.asarray(betas, jnp.float32),
         make_kernel_fn=lambda log_density: tfp.mcmc.HamiltonianMonteCarlo(
-            log_density, step_size=jnp.asarray(step_size, jnp.float32), num_leapfrog_steps=NUM_LEAPFROG
+            log_density,
+            step_size=jnp.asarray(step_size, jnp.float32),
+            num_leapfrog_steps=NUM_LEAPFROG,
         ),
         swap_proposal_fn=tfp.mcmc.even_odd_swap_proposal_fn(1.0),
     )
@@ -50,10 +52,12 @@ def chains(key, positions):
 
 
 def run(seed):
-    x, log_likelihoods = chains(jax.random.key(seed), jnp.asarray(problem.draw_base(seed, NUM_CHAINS)))
-    increments = -np.diff(betas)[:, None] * np.moveaxis(np.asarray(log_likelihoods, float), 1, 0)[1:].reshape(
-        NUM_RUNGS - 1, -1
+    x, log_likelihoods = chains(
+        jax.random.key(seed), jnp.asarray(problem.draw_base(seed, NUM_CHAINS))
     )
+    increments = -np.diff(betas)[:, None] * np.moveaxis(np.asarray(log_likelihoods, float), 1, 0)[
+        1:
+    ].reshape(NUM_RUNGS - 1, -1)
     log_z = (np.logaddexp.reduce(increments, axis=1) - np.log(increments.shape[1])).sum()
     num_evaluations = (NUM_WARMUP + NUM_DRAWS) * NUM_CHAINS * NUM_RUNGS * NUM_LEAPFROG
     return problem.first_weight(x), float(log_z), num_evaluations

@@ -83,10 +83,11 @@ def command(help_text: str | None = None) -> Callable[[Callable[..., None]], Cal
     return register
 
 
-def _version(wanted: bool) -> None:
+def _version(wanted: bool) -> bool:
     if wanted:
         typer.echo(f"temperance {__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()

@@ -12,6 +12,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from temperance._types import Key, Point, Position, Scalar
 from temperance.errors import ArgumentError, UnknownNameError
@@ -38,6 +39,7 @@ class BlackjaxMove(AbstractMove):
     takes_step: bool = eqx.field(static=True)
     takes_metric: bool = eqx.field(static=True)
     reversible: bool = eqx.field(static=True)
+    name: str = eqx.field(static=True, default="")
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
@@ -83,6 +85,7 @@ def from_blackjax(
     step_size: float | None = None,
     metric: str = "diagonal",
     target_acceptance: float = 0.8,
+    name: str = "",
     **fixed: Any,
 ) -> AbstractMove:
     """A BlackJAX sampling algorithm as a move, its state rebuilt from the point at each call.
@@ -112,6 +115,7 @@ def from_blackjax(
         takes_step=takes_step,
         takes_metric=takes_metric,
         reversible=reversible,
+        name=name,
     )
 
 
@@ -130,6 +134,7 @@ def nuts(
         metric=metric,
         target_acceptance=target_acceptance,
         max_num_doublings=max_num_doublings,
+        name="nuts",
     )
 
 
@@ -153,10 +158,13 @@ def elliptical_slice(mean: Any, covariance: Any, num_steps: int = 1) -> Abstract
     """
     import blackjax
 
-    matrix = jnp.atleast_1d(jnp.asarray(covariance, float))
-    matrix = jnp.diag(matrix) if matrix.ndim == 1 else matrix
-    center = jnp.atleast_1d(jnp.asarray(mean, float))
-    return from_blackjax(blackjax.elliptical_slice, num_steps, mean=center, cov=matrix)
+    # NumPy's arrays keep double precision until the run that uses them says otherwise.
+    center = np.atleast_1d(np.asarray(mean, float))
+    spread = np.asarray(covariance, float)
+    matrix = spread if spread.ndim == 2 else np.diag(np.broadcast_to(spread, center.shape))
+    return from_blackjax(
+        blackjax.elliptical_slice, num_steps, mean=center, cov=matrix, name="elliptical_slice"
+    )
 
 
 def _parameters(algorithm: Callable[..., Any]) -> list[str]:

@@ -95,7 +95,7 @@ def _weights(axes: Axes, answer: "Known", rows: "list[Row]") -> None:
 @drawn
 def mode_strips(rows: "list[Row]") -> Figure:
     """Which mode each chain is in at each draw: a chain that never changes colour is stuck."""
-    figure = new_figure(10, 0.7 + 0.85 * len(rows))
+    figure = new_figure(10.0, 0.7 + 0.85 * len(rows))
     panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
     for axes, row in zip(panels, rows, strict=True):
         colours = ListedColormap(["#e6e9ed", COLOURS[row.name]])
@@ -120,7 +120,7 @@ def evidence_bars(answer: "Known", tree: Any) -> Figure:
     """Log Z by each estimator with its 95 % interval, against the exact value."""
     found = tree["evidence"].dataset
     names = [str(name).replace("_", " ") for name in found["estimator"].values]
-    figure = new_figure(10, 1.7)
+    figure = new_figure(10.0, 1.7)
     axes = figure.subplots()
     axes.errorbar(
         found["log_evidence"].values, np.arange(len(names)), xerr=1.96 * found["error"].values,

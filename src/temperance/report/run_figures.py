@@ -36,7 +36,7 @@ def worst_first(found: list[tuple[str, np.ndarray]]) -> list[tuple[str, np.ndarr
 def marginals(posterior: Any) -> Figure:
     """For each scalar, a histogram by chain and the trace that made it."""
     chosen = worst_first(scalars(posterior))
-    figure = new_figure(10, 0.5 + 1.45 * len(chosen))
+    figure = new_figure(10.0, 0.5 + 1.45 * len(chosen))
     rows = figure.subplots(len(chosen), 2, squeeze=False, width_ratios=(1, 2.4))
     for (label, values), (left, right) in zip(chosen, rows, strict=True):
         edges = np.histogram_bin_edges(values[np.isfinite(values)], bins=50)
@@ -61,7 +61,7 @@ def ladder(tempering: Any) -> Figure:
     """Swap acceptance by pair, and the barrier as it accumulates over the betas."""
     rates = tempering["swap_acceptance"].values
     betas = tempering["beta"].values if "beta" in tempering else np.arange(len(rates) + 1)
-    figure = new_figure(10, 3.0)
+    figure = new_figure(10.0, 3.0)
     left, right = figure.subplots(1, 2)
     pairs = np.arange(len(rates))
     left.bar(pairs, rates, color=_rung_colours(len(rates) + 1)[1:], width=0.75)
@@ -87,7 +87,7 @@ def replica_paths(tempering: Any) -> Figure:
     """Which rung each replica of the first chain is at, over the last draws."""
     sits = tempering["replica"].values[0][-PATH_DRAWS:]
     rung_of = np.argsort(sits, axis=1)
-    figure = new_figure(10, 2.7)
+    figure = new_figure(10.0, 2.7)
     axes = figure.subplots()
     num_rungs = sits.shape[1]
     for replica in range(num_rungs):
@@ -108,7 +108,7 @@ def transitions(tree: Any) -> Figure:
     ratios = tree["sample_stats"]["log_ratio"].values.ravel()
     shown = np.clip(ratios, -40, None)
     tempering = tree["tempering"]
-    figure = new_figure(10, 2.8)
+    figure = new_figure(10.0, 2.8)
     left, right = figure.subplots(1, 2)
     left.hist(shown, bins=60, color=chain_colour(2))
     left.axvline(0, color=INK, lw=0.9, ls=(0, (4, 3)))
@@ -129,7 +129,7 @@ def evidence(tree: Any) -> Figure:
     """Log Z from the hottest rung to the target, by each estimator."""
     found = tree["evidence"]
     betas = tree["tempering"]["beta"].values
-    figure = new_figure(10, 2.8)
+    figure = new_figure(10.0, 2.8)
     left, right = figure.subplots(1, 2, width_ratios=(2, 1))
     marks = {"mbar": "MBAR", "stepping_stones": "stepping stones"}
     for number, name in enumerate(found["estimator"].values):

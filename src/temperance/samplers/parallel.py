@@ -3,7 +3,8 @@
 The joint law of the replicas is prod_k pi_k(x_k). One sweep is
 
     explore       x_k <- T_k(x_k) for every rung, the target's included
-    communicate   exchange neighbours by a swap scheme (samplers/swaps.py)
+    communicate   exchange neighbours by a swap scheme (samplers/swaps.py), once or several times:
+                  swaps evaluate nothing, so more of them travel farther for the same price
 
 and each of the two leaves that law invariant, so the target's marginal is exact. Where the
 hottest rung is a normalised density with a sampler, its replica is drawn afresh instead of moved.
@@ -24,7 +25,7 @@ from temperance._types import Key, Keys, Point, Position
 from temperance.errors import MoveError, unknown_name
 from temperance.ladder import AbstractLadder, Rung, map_rungs
 from temperance.move import AbstractMove, Info, Params
-from temperance.samplers.swaps import SCHEMES, Swaps, swap
+from temperance.samplers.swaps import SCHEMES, Swaps, swap_rounds
 
 UPWARD, DOWNWARD = 1, 2
 
@@ -60,6 +61,7 @@ class ParallelTempering(eqx.Module):
     move: AbstractMove
     params: Params
     scheme: str = eqx.field(static=True, default="deo")
+    swaps_per_sweep: int = eqx.field(static=True, default=1)
 
     def __check_init__(self):
         if self.scheme not in SCHEMES:
@@ -90,11 +92,12 @@ class ParallelTempering(eqx.Module):
         """One sweep."""
         keys = jax.random.split(key, self.num_rungs + 1)
         points, infos = self._explore(keys[:-1], state.points)
-        swaps = swap(
+        swaps = swap_rounds(
             self.scheme,
             keys[-1],
             jax.vmap(self.ladder.increments)(points.components),
             state.parity,
+            self.swaps_per_sweep,
         )
         return self._communicate(state, points, swaps), ParallelInfo(
             infos.acceptance,
@@ -137,7 +140,11 @@ class ParallelTempering(eqx.Module):
         heading = heading.at[0].set(UPWARD)
         heading = heading.at[-1].set(jnp.where(heading[-1] == UPWARD, DOWNWARD, heading[-1]))
         return ParallelState(
-            points, replica, heading, state.round_trips + done.astype(int), state.parity + 1
+            points,
+            replica,
+            heading,
+            state.round_trips + done.astype(int),
+            state.parity + self.swaps_per_sweep,
         )
 
     def positions(self, state: ParallelState) -> Position:
@@ -152,13 +159,16 @@ class ParallelTempering(eqx.Module):
             self.ladder.weight_table(), state.points
         )
 
+    def trail(self, state: ParallelState) -> dict[str, Array]:
+        """What every sweep leaves behind: each rung's components, for evidence."""
+        return {"components": state.points.components}
+
     def snapshot(self, state: ParallelState) -> dict[str, Any]:
-        """What a draw keeps: the target's position, and every rung's components for evidence."""
+        """What a draw keeps."""
         target = jax.tree.map(lambda leaf: leaf[-1], state.points)
         return {
             "position": target.position,
             "lp": self.ladder.at(self.num_rungs - 1).log_density(target),
-            "components": state.points.components,
             "replica": state.replica,
             "round_trips": state.round_trips,
         }

@@ -60,6 +60,10 @@ class Plain(eqx.Module):
             return None
         return self.ladder.at(self.ladder.num_rungs - 1).gradient(state.point)[None]
 
+    def trail(self, state: PlainState) -> dict[str, Array]:
+        """Nothing is kept between draws."""
+        return {}
+
     def snapshot(self, state: PlainState) -> dict[str, Any]:
         """What a draw keeps."""
         top = self.ladder.at(self.ladder.num_rungs - 1)

@@ -29,6 +29,7 @@ class Sampler(Protocol):
     def init(self, position: Position) -> Any: ...
     def step(self, key: Key, state: Any) -> tuple[Any, Any]: ...
     def snapshot(self, state: Any) -> dict[str, Any]: ...
+    def trail(self, state: Any) -> dict[str, Any]: ...
 
 
 @runtime_checkable
@@ -57,13 +58,15 @@ def run_block(
     thin: Int[Array, ""],
     learning: Bool[Array, ""],
     size: int,
+    slots: int,
 ) -> tuple[PyTree, Any, dict[str, Array]]:
     """`count` draws (at most `size`) from step `first` on, each the last of `thin` steps.
 
     While `learning`, the sampler's parameters are those that `adaptation` tries, and it learns
     from every step; otherwise they are those it has arrived at, and it stays as it is. Returns the
-    state, the adaptation and, by name, arrays that lead with (size, chain): what `snapshot` keeps
-    and the means of the infos over the `thin` steps. Rows from `count` on are zeros.
+    state, the adaptation and, by name, arrays that lead with (size, chain): what `snapshot` keeps,
+    the means of the infos over the `thin` steps, and what `trail` leaves at the last `slots` of
+    them, with a second axis (size, chain, slots). Rows from `count` on are zeros.
     """
     traces["run"] += 1
     num_chains = jax.tree.leaves(state)[0].shape[0]
@@ -81,19 +84,28 @@ def run_block(
         return state, info, learnt
 
     def draw(index: Array, state: PyTree, adaptation: Any) -> tuple[PyTree, Any, dict[str, Array]]:
-        def again(j: Array, carry: tuple[PyTree, Any, Any]) -> tuple[PyTree, Any, Any]:
-            state, adaptation, total = carry
+        def again(j: Array, carry: tuple[PyTree, Any, Any, Any]) -> tuple[PyTree, Any, Any, Any]:
+            state, adaptation, total, trail = carry
             state, info, adaptation = one(first + index * thin + j, state, adaptation)
-            return state, adaptation, jax.tree.map(jnp.add, total, info)
+            left = jax.vmap(sampler.trail)(state)
+            trail = {name: trail[name].at[:, j % slots].set(left[name]) for name in trail}
+            return state, adaptation, jax.tree.map(jnp.add, total, info), trail
 
         nothing = jax.tree.map(
             lambda leaf: jnp.zeros(leaf.shape, leaf.dtype),
             jax.eval_shape(one, first, state, adaptation)[1],
         )
-        state, adaptation, total = jax.lax.fori_loop(0, thin, again, (state, adaptation, nothing))
+        trail = jax.tree.map(
+            lambda leaf: jnp.zeros((num_chains, slots, *leaf.shape[1:]), leaf.dtype),
+            jax.eval_shape(jax.vmap(sampler.trail), state),
+        )
+        state, adaptation, total, trail = jax.lax.fori_loop(
+            0, thin, again, (state, adaptation, nothing, trail)
+        )
         record = jax.vmap(sampler.snapshot)(state)
         record["position"] = jax.vmap(lambda x: ravel_pytree(x)[0])(record["position"])
-        return state, adaptation, record | {n: v / thin for n, v in total._asdict().items()}
+        means = {name: value / thin for name, value in total._asdict().items()}
+        return state, adaptation, record | means | trail
 
     shapes = jax.eval_shape(draw, first, state, adaptation)[2]
     buffers = jax.tree.map(lambda s: jnp.zeros((size, *s.shape), s.dtype), shapes)

@@ -35,6 +35,26 @@ class Swaps(NamedTuple):
     swapped: Bool[Array, " pairs"]
 
 
+def swap_rounds(
+    scheme: str,
+    key: Key,
+    increments: Float[Array, "rungs pairs"],
+    parity: Int[Array, ""],
+    rounds: int,
+) -> Swaps:
+    """`rounds` rounds of swaps in a row, for which nothing has to be evaluated.
+
+    The acceptance is that of the first round, which finds every rung freshly explored.
+    """
+    keys = jax.random.split(key, rounds)
+    swaps = swap(scheme, keys[0], increments, parity)
+    order, swapped = swaps.order, swaps.swapped
+    for later in range(1, rounds):
+        again = swap(scheme, keys[later], increments[order], parity + later)
+        order, swapped = order[again.order], swapped | again.swapped
+    return Swaps(order, swaps.acceptance, swapped)
+
+
 def swap(
     scheme: str, key: Key, increments: Float[Array, "rungs pairs"], parity: Int[Array, ""]
 ) -> Swaps:

@@ -133,6 +133,10 @@ class TemperedTransitions(eqx.Module):
         params = jax.tree.map(lambda leaf: leaf[rung], self.params)
         return self.move.step(key, point, self.ladder.at(rung), params)
 
+    def trail(self, state: TransitionState) -> dict[str, Array]:
+        """Nothing is kept between draws."""
+        return {}
+
     def snapshot(self, state: TransitionState) -> dict[str, Any]:
         """What a draw keeps."""
         return {

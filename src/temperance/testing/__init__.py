@@ -4,15 +4,14 @@ Public, because whoever writes a ladder, a move or a model's terms has the same 
 """
 
 from temperance.testing import enumeration
+from temperance.testing.constant_swaps import ConstantSwaps, ResetToRung
 from temperance.testing.invariance import Verdict, invariance, reversibility, sequential
 from temperance.testing.joint import joint
 from temperance.testing.laws import check_gradients, check_ladder, check_terms, check_vmap
 from temperance.testing.targets import (
     ConjugateNormal,
-    ConstantSwaps,
     CurvedGamma,
     GaussianBridge,
-    ResetToRung,
     TwoModes,
     two_modes,
 )

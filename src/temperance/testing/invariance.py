@@ -10,12 +10,15 @@ law (Kolmogorov-Smirnov).
 E[s_i(x) s_j(x') - s_j(x) s_i(x')] = 0 for all statistics i, j.
 
 *False alarms* are budgeted by algorithm 3 of Gandy and Scott (2020, "Unit testing for MCMC and
-other Monte Carlo methods"). With k stages, beta_1 = alpha/k, gamma = beta_1^(1/k), q the smallest
-p-value times their number, on fresh draws at each stage:
+other Monte Carlo methods"). With k stages, beta_1 = alpha/k, gamma = beta_1^(1/k), and q the
+smallest p-value times their number, on fresh draws at each stage:
 
-    q <= beta_i: reject;    q > gamma + beta_i: pass;    else go on, beta_{i+1} = beta_i / gamma.
+    q <= beta_i           reject
+    q > gamma + beta_i    pass
+    else                  go on, with more draws and beta_{i+1} = beta_i / gamma
 
-Stage i is reached with probability at most gamma^(i-1), each costs at most alpha/k: alpha in all.
+Stage i is reached with probability at most gamma^(i-1), so that each costs at most alpha/k and all
+of them alpha.
 """
 
 from collections.abc import Callable
@@ -227,8 +230,8 @@ def _two_samples(one: np.ndarray, two: np.ndarray) -> tuple[float, float]:
     if not (np.isfinite(one).all() and np.isfinite(two).all()):
         return 0.0, 0.0
     error = np.sqrt(one.var(ddof=1) / one.size + two.var(ddof=1) / two.size)
-    same_law = float(stats.ks_2samp(one, two, method="asymp").pvalue)
-    return _normal_p(one.mean() - two.mean(), error), same_law
+    same_law = stats.ks_2samp(one, two, method="asymp")
+    return _normal_p(one.mean() - two.mean(), error), float(np.asarray(same_law)[1])
 
 
 def _mean_zero(values: np.ndarray) -> float:

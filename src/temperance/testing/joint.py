@@ -10,7 +10,7 @@ guess at its autocorrelation.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -22,14 +22,32 @@ from temperance.testing.invariance import ALPHA, Verdict, invariance
 Theta = TypeVar("Theta")
 
 
-class _Joint(eqx.Module):
-    draw_prior: Callable[..., object]
-    draw_data: Callable[..., object]
+# Modules and not closures, so that equal parts are compiled once.
 
-    def __call__(self, key: Key) -> tuple[object, object]:
+
+class _Joint(eqx.Module):
+    draw_prior: Callable[..., Any]
+    draw_data: Callable[..., Any]
+
+    def __call__(self, key: Key) -> tuple[Any, Any]:
         key_theta, key_data = jax.random.split(key)
         theta = self.draw_prior(key_theta)
         return theta, self.draw_data(key_data, theta)
+
+
+class _Step(eqx.Module):
+    step: Callable[..., Any]
+
+    def __call__(self, key: Key, state: tuple[Any, Any]) -> tuple[Any, Any]:
+        theta, data = state
+        return self.step(key, theta, data), data
+
+
+class _Statistics(eqx.Module):
+    statistics: Callable[..., Any]
+
+    def __call__(self, state: tuple[Any, Any]) -> Array:
+        return self.statistics(*state)
 
 
 def joint(
@@ -50,9 +68,9 @@ def joint(
     Each must involve theta, since one that no step changes is no test of the step.
     """
     return invariance(
-        lambda key, state: (step(key, state[0], state[1]), state[1]),
+        _Step(step),
         _Joint(draw_prior, draw_data),
-        lambda state: statistics(*state),
+        _Statistics(statistics),
         num_steps=num_steps,
         seed=seed,
         num_replicates=num_replicates,

@@ -1,6 +1,7 @@
 """Laws that hold exactly, checked to rounding: no randomness, so a failure is a fault.
 
-    ladder      I_k(x) = log pi_{k+1}(x) - log pi_k(x),  log pi_k(x) = sum_c w_kc c_c(x)
+    ladder      I_k(x) = log pi_{k+1}(x) - log pi_k(x),
+                log pi_k(x) = sum_c w_kc c_c(x),  0 * (-inf) = 0
     gradients   what a point carries is the gradient of what it carries
     terms       terms(x, data[:m]) = terms(x, data)[:m]
     vmap        a batch equals its members
@@ -127,7 +128,7 @@ def _members(positions: Position) -> list[Position]:
 
 
 def _combined(weights: np.ndarray, values: np.ndarray) -> float:
-    return sum(float(w) * float(v) for w, v in zip(weights, values, strict=True) if w != 0)
+    return float(np.sum([w * v for w, v in zip(weights, values, strict=True) if w != 0]))
 
 
 def _same(

@@ -6,12 +6,10 @@ Tempering by powers stays inside an exponential family, so its rungs can be draw
     GaussianBridge    N(m0, v0)^(1-beta) N(m1, v1)^beta, coordinate by coordinate
     CurvedGamma       u = log of a gamma variable, v ~ N(c u^2, 1/lambda): skewed and bent
 
-`two_modes` is the bimodal target of the end-to-end tests and `ConstantSwaps` a ladder on which
-every swap is accepted with a given probability, so that round trips obey a law exactly.
+`two_modes` is the bimodal target of the end-to-end tests, with its weights and constant known.
 """
 
 import abc
-from collections.abc import Sequence
 from math import lgamma, log, pi
 
 import equinox as eqx
@@ -20,11 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from temperance._types import Data, Key, LogDensity, Numbers, Point, Position, Scalar
+from temperance._types import Data, Key, Numbers, Scalar
 from temperance.gaussian import Gaussian
 from temperance.geometric import GeometricLadder
-from temperance.ladder import AbstractUniformLadder, Rung, Rungs
-from temperance.move import AbstractMove, Info, Params
 from temperance.problem import Problem, Target
 
 Beta = Float[Array, ""] | float
@@ -135,7 +131,7 @@ class ConjugateNormal(AbstractKnown):
 
 
 class GaussianBridge(AbstractKnown):
-    """From N(base_mean, base_var) to exp(log_z) N(mean, var) in independent coordinates."""
+    """From N(base_mean, base_var) to exp(log_z) N(mean, var), coordinate by coordinate."""
 
     base_mean: Float[Array, " d"]
     base_var: Float[Array, " d"]
@@ -202,7 +198,7 @@ class CurvedGamma(AbstractKnown):
         return jnp.stack([u, self.curvature * u**2 + noise])
 
     def log_normaliser(self, beta: Beta) -> Scalar:
-        constants = self._constant(0), self._constant(1)
+        constants = (self._constant(0), self._constant(1))
         rate, precision = _mix(self.rates, beta), _mix(self.precisions, beta)
         own = self.shape * jnp.log(rate) - lgamma(self.shape) + 0.5 * jnp.log(precision / (2 * pi))
         return _mix(constants, beta) - own
@@ -219,7 +215,7 @@ class CurvedGamma(AbstractKnown):
 
 
 class TwoModes(eqx.Module):
-    """exp(log_z) (0.3 N(-5 e, I) + 0.7 N(5 e, I)) with e a unit vector: ten sigma apart."""
+    """0.3 N(-5 e, I) + 0.7 N(5 e, I), times exp(log_z), with e a unit vector: ten sigma apart."""
 
     dimension: int = eqx.field(static=True, default=10)
     weight: float = eqx.field(static=True, default=0.7)
@@ -252,61 +248,6 @@ def two_modes(log_z: float = 0.0, base_sd: float = 6.0) -> Target:
     """The ten-dimensional mixture with base N(0, base_sd^2 I); its log evidence is `log_z`."""
     density = TwoModes(log_z=log_z)
     return Target(density, Gaussian(np.zeros(density.dimension), base_sd**2))
-
-
-class ConstantSwaps(AbstractUniformLadder):
-    """A ladder on which the swap of rungs k and k+1 is accepted with `acceptances[k]`, always.
-
-    A position is a number, and `ResetToRung` puts the replica at rung k to k, so that with
-
-        I_k(x) = -log a_k [x > k]:     exp(I_k(k) - I_k(k + 1)) = a_k.
-
-    Replicas then walk as in the theory of Syed et al. (2022), and under `deo` complete
-    1 / (2 + 2 sum r_k / (1 - r_k)) round trips a sweep in all, with r_k = 1 - a_k.
-    """
-
-    acceptances: Float[Array, " pairs"]
-
-    @property
-    def num_rungs(self) -> int:
-        return self.acceptances.shape[0] + 1
-
-    def densities(self) -> Sequence[LogDensity]:
-        return [_Threshold(self.acceptances[k], k) for k in range(self.num_rungs - 1)]
-
-    def weights(self, rung: Rungs) -> Float[Array, " components"]:
-        return (jnp.arange(self.num_rungs - 1) < rung).astype(self.acceptances.dtype)
-
-    def rate(self) -> Scalar:
-        """Round trips a sweep under `deo`."""
-        rejections = 1 - self.acceptances
-        return 1 / (2 + 2 * jnp.sum(rejections / self.acceptances))
-
-
-class _Threshold(eqx.Module):
-    acceptance: Float[Array, ""]
-    rung: int = eqx.field(static=True)
-
-    def __call__(self, position: Position) -> Scalar:
-        return jnp.where(position[0] > self.rung, -jnp.log(self.acceptance), 0.0)
-
-
-class ResetToRung(AbstractMove):
-    """Puts a replica of `ConstantSwaps` to its rung's index: local exploration with no memory."""
-
-    step_sizes: tuple[float | None, ...] = eqx.field(static=True, default=(1.0,))
-    metric: str = eqx.field(static=True, default="unit")
-    target_acceptance: tuple[float, ...] = eqx.field(static=True, default=(1.0,))
-    reversible: bool = eqx.field(static=True, default=True)
-    exact: bool = eqx.field(static=True, default=True)
-    uses_gradient: bool = eqx.field(static=True, default=False)
-
-    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
-        index = jnp.sum(rung.weights, keepdims=True)
-        one = jnp.ones((1,), point.components.dtype)
-        return rung.evaluate(index, gradient=False), Info(
-            one, jnp.asarray(True), jnp.asarray(False), jnp.asarray(1)
-        )
 
 
 def _log_normal(x: Array, variance: Array | float) -> Array:

@@ -1,0 +1,54 @@
+"""The examples run as a reader would run them, and say what is known."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+slow = pytest.mark.slow
+
+
+def output_of(name: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", str(EXAMPLES / f"{name}.py")],
+        capture_output=True, text=True, env=os.environ, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def numbers(text: str, label: str) -> list[float]:
+    line = next(line for line in text.splitlines() if line.startswith(label))
+    return [float(number) for number in re.findall(r"-?\d+\.?\d*", line.removeprefix(label))]
+
+
+def check(text: str, weight: str):
+    got, known = numbers(text, weight)
+    assert abs(got - known) < 0.08
+    log_z, error, known = numbers(text, "log Z")
+    assert abs(log_z - known) < max(4 * error, 0.05)
+
+
+def test_every_example_is_tested_here():
+    tested = {"bimodal_mixture", "by_hand", "logistic_regression"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
+
+
+def test_by_hand():
+    check(output_of("by_hand"), "weight of the right mode")
+
+
+@slow
+def test_bimodal_mixture():
+    check(output_of("bimodal_mixture"), "weight of the first mode")
+
+
+@slow
+def test_logistic_regression():
+    text = output_of("logistic_regression")
+    assert "the first 200 draws are the same, bit for bit: True" in text
+    assert "slope[dose]" in text
