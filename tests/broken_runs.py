@@ -32,6 +32,7 @@ def error_of_shuffled_draws(tree: Any) -> float:
     """An error that takes the draws of a chain for independent."""
     ladder = tree["tempering"].dataset
     components = ladder["components"].values
+    components = components.reshape(len(components), -1, *components.shape[3:])
     rng = np.random.default_rng(0)
     shuffled = np.stack([chain[rng.permutation(len(chain))] for chain in components])
     weights = np.stack([np.ones_like(ladder["beta"]), ladder["beta"]], axis=1)

@@ -176,7 +176,7 @@ def _by_hand(
     key: Key,
     options: Options,
 ) -> tuple[Job, str]:
-    parts = ("init", "step", "snapshot", "params", "move", "ladder")
+    parts = ("init", "step", "snapshot", "trail", "params", "move", "ladder")
     if isinstance(sampler, type) or not all(hasattr(sampler, name) for name in parts):
         raise ArgumentError(
             f"method: wanted a name ({', '.join(METHODS)}) or a sampler such as "
