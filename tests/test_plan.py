@@ -182,7 +182,7 @@ def test_the_pilot_looks_again_where_it_cannot_see(
     assert (following.name, len(following.betas)) == (name, wanted)
     assert state.points.position.shape == (2, wanted, 2)
     # Evenly spaced in the barrier before, evenly spaced after.
-    np.testing.assert_allclose(following.betas, initial_betas(wanted), rtol=1e-9)
+    np.testing.assert_allclose(following.betas, initial_betas(wanted), atol=1e-12)
 
 
 def test_the_pilot_says_the_same_whatever_the_seed() -> None:

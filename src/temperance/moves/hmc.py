@@ -51,18 +51,20 @@ class Hmc(AbstractMove):
         momentum, uniforms = noise(key, flat.size, 2, flat.dtype)
         size = params.step_size[0] * (1 + self.jitter * (2 * uniforms[1] - 1))
 
-        def leapfrog(carry: tuple[Array, Array, Point], _: None) -> tuple[Any, None]:
-            flat, momentum, point = carry
-            momentum = momentum + 0.5 * size * whiten(params.factor, rung.gradient(point))
-            flat = flat + size * colour(params.factor, momentum)
+        def kick(momentum: Array, point: Point, time: Array) -> Array:
+            return momentum + time * whiten(params.factor, rung.gradient(point))
+
+        def leapfrog(carry: tuple[Array, Point], _: None) -> tuple[Any, None]:
+            momentum, point = carry
+            flat = ravel_pytree(point.position)[0] + size * colour(params.factor, momentum)
             point = rung.evaluate(unravel(flat), gradient=True)
-            momentum = momentum + 0.5 * size * whiten(params.factor, rung.gradient(point))
-            return (flat, momentum, point), None
+            return (kick(momentum, point, size), point), None
 
         # Rolled up on purpose: flat, XLA fuses the steps and evaluates densities several times.
-        (_, last, proposal), _ = jax.lax.scan(
-            leapfrog, (flat, momentum, point), length=self.num_steps
+        (last, proposal), _ = jax.lax.scan(
+            leapfrog, (kick(momentum, point, 0.5 * size), point), length=self.num_steps
         )
+        last = kick(last, proposal, -0.5 * size)
         acceptance, log_ratio = acceptance_of(
             rung.log_density(proposal)
             - rung.log_density(point)

@@ -1,7 +1,7 @@
 """The compiled loop: many draws of many chains in one program, warm-up included.
 
 A block runs a traced number of steps into buffers of a static size, so asking for more draws, other
-betas or another seed compiles nothing. The key of a step is folded from (chain, step), never
+betas or another seed compiles nothing. The key of a step is made of (chain, step), never
 carried, so that where a block ends does not change a single bit of what is drawn: a run can be cut,
 resumed or lengthened anywhere.
 """
@@ -42,9 +42,20 @@ class Adaptive(Protocol):
 
 def chain_keys(key: Key, num_chains: int, step: Int[Array, ""]) -> Keys:
     """One key a chain for one step, whatever block the step falls into."""
-    return jax.vmap(lambda c: jax.random.fold_in(jax.random.fold_in(key, c), step))(
-        jnp.arange(num_chains)
-    )
+    data = jax.random.key_data(jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(num_chains)))
+    # Keys that differ in a counter are as good as any, `jax.random.key(0)`, `key(1)`, ... being
+    # such; folding the step in would call the generator in every step.
+    data = data.at[:, -1].set(data[:, -1] ^ step.astype(data.dtype))
+    return jax.random.wrap_key_data(data, impl=jax.random.key_impl(key))
+
+
+def step_chains(sampler: Any, keys: Keys, state: PyTree) -> tuple[PyTree, Any]:
+    """One step of every chain."""
+    if keys.shape[0] > 1:
+        return jax.vmap(sampler.step)(keys, state)
+    # A batch of one is not free: XLA puts it innermost, where it vectorises.
+    alone = sampler.step(keys[0], jax.tree.map(lambda leaf: leaf[0], state))
+    return jax.tree.map(lambda leaf: leaf[None], alone)
 
 
 @eqx.filter_jit
@@ -70,14 +81,16 @@ def run_block(
     """
     traces["run"] += 1
     num_chains = jax.tree.leaves(state)[0].shape[0]
+    # Unlike `.at[index].set`, this does not ask whether the index is inside.
+    put = jax.lax.dynamic_update_index_in_dim
 
     def one(step: Array, state: PyTree, adaptation: Any) -> tuple[PyTree, Any, Any]:
         keys = chain_keys(key, num_chains, step)
         if adaptation is None:
-            return *jax.vmap(sampler.step)(keys, state), None
+            return *step_chains(sampler, keys, state), None
         params = adaptation.params(learning)
         current = eqx.tree_at(lambda s: s.params, sampler, params)
-        state, info = jax.vmap(current.step)(keys, state)
+        state, info = step_chains(current, keys, state)
         learnt = jax.lax.cond(
             learning, lambda: adaptation.after(current, state, info), lambda: adaptation
         )
@@ -88,7 +101,7 @@ def run_block(
             state, adaptation, total, trail = carry
             state, info, adaptation = one(first + index * thin + j, state, adaptation)
             left = jax.vmap(sampler.trail)(state)
-            trail = {name: trail[name].at[:, j % slots].set(left[name]) for name in trail}
+            trail = {name: put(trail[name], left[name], j % slots, 1) for name in trail}
             return state, adaptation, jax.tree.map(jnp.add, total, info), trail
 
         nothing = jax.tree.map(
@@ -113,8 +126,7 @@ def run_block(
     def body(index: Array, carry: tuple[PyTree, Any, dict[str, Array]]):
         state, adaptation, buffers = carry
         state, adaptation, record = draw(index, state, adaptation)
-        kept = {name: buffers[name].at[index].set(record[name]) for name in buffers}
-        return state, adaptation, kept
+        return state, adaptation, {n: put(buffers[n], record[n], index, 0) for n in buffers}
 
     return jax.lax.fori_loop(0, count, body, (state, adaptation, buffers))
 
