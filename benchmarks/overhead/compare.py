@@ -38,7 +38,9 @@ def costs(loops: Sequence[Loop], num_sweeps: int, num_rounds: int) -> list[Cost]
             seconds[turn, place] = time.process_time() - began
     sweeps = 1e6 * np.median(seconds, axis=0) / num_sweeps
     low, ratio, high = np.quantile(seconds / seconds[:, -1:], [0.25, 0.5, 0.75], axis=0)
-    return [Cost(loop.name, *row) for loop, *row in zip(loops, sweeps, ratio, low, high, strict=True)]
+    return [
+        Cost(loop.name, *row) for loop, *row in zip(loops, sweeps, ratio, low, high, strict=True)
+    ]
 
 
 def largest_z(one: np.ndarray, other: np.ndarray) -> float:
