@@ -50,7 +50,7 @@ def by_hand(scale: float = 0.7) -> tp.ParallelTempering:
     return tp.ParallelTempering(ladder, tp.metropolis(scale=scale), params)
 
 
-# Four rungs, which is what the pilot chooses for this problem: "pt" and "tt" then share a program.
+# As many as the pilot chooses for this problem, so that they run the same program.
 BETAS = (0.0, 0.1, 0.4, 1.0)
 CASES: dict[str, dict[str, Any]] = {
     "pt": {"method": "pt", "move": "metropolis", "seed": 1},

@@ -246,6 +246,9 @@ BAD_COUNTS = {
 }
 
 BAD_OPTIONS = BAD_COUNTS | {
+    "a seed beyond 64 bits": wrong(
+        sample(seed=2**63), ArgumentError, "seed: wanted a whole number below 2**63"
+    ),
     "method plian": wrong(
         sample(method="plian"), UnknownNameError, "unknown method 'plian'", "did you mean 'plain'?"
     ),

@@ -43,8 +43,8 @@ def test_groups_of_parallel_tempering() -> None:
     }
     assert {name: array.dims for name, array in ladder.data_vars.items()} == wanted
     assert dict(ladder.sizes) == {
-        "rung": rungs, "part": 1, "pair": rungs - 1, "chain": CHAINS, "draw": DRAWS,
-        "sweep": 4, "component": 2,
+        "rung": rungs, "part": 1, "pair": rungs - 1, "component": 2,
+        "chain": CHAINS, "draw": DRAWS, "sweep": 4,
     }  # fmt: skip
     assert (ladder["beta"][0], ladder["beta"][-1]) == (0.0, 1.0)
     assert (np.sort(ladder["replica"].values) == np.arange(rungs)).all()

@@ -36,6 +36,8 @@ class Gaussian(eqx.Module):
                 f"covariance: wanted a scalar, shape {center.shape} or {center.shape * 2}, "
                 f"got shape {spread.shape}"
             )
+        if spread.ndim == 2 and not np.any(spread - np.diag(np.diagonal(spread))):
+            spread = np.diagonal(spread)  # independent coordinates need no linear algebra
         if not (np.isfinite(center).all() and np.isfinite(spread).all()):
             raise ArgumentError("mean and covariance must be finite")
         # NumPy's arrays keep double precision until the run that uses them says otherwise.

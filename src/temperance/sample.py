@@ -74,13 +74,15 @@ def sample(
     num_warmup = check_count("num_warmup", num_warmup, 0)
     num_chains = check_count("num_chains", num_chains, 1)
     seed = check_count("seed", seed, 0)
+    if seed >= 2**63:
+        raise ArgumentError(f"seed: wanted a whole number below 2**63, got {seed}")
     _check_limit("max_seconds", max_seconds)
     _check_limit("target_ess", target_ess)
     with scope(precision, cache):
         densities = densities_of(problem)
         check_problem(problem, densities)
         counts = {"num_chains": num_chains, "num_warmup": num_warmup, "num_draws": num_draws}
-        key = jax.random.key(seed)
+        key = _key(seed)
         if isinstance(method, str):
             job, name = _tuned(problem, densities, method, move, counts, key, options)
         else:
@@ -174,7 +176,7 @@ def _by_hand(
     key: Key,
     options: Options,
 ) -> tuple[Job, str]:
-    parts = ("init", "step", "snapshot", "params", "move", "ladder")
+    parts = ("init", "step", "snapshot", "trail", "params", "move", "ladder")
     if isinstance(sampler, type) or not all(hasattr(sampler, name) for name in parts):
         raise ArgumentError(
             f"method: wanted a name ({', '.join(METHODS)}) or a sampler such as "
@@ -198,6 +200,12 @@ def _open(
         return None
     data = problem.data if isinstance(problem, Problem) else None
     return Store.open(checkpoint, fingerprint(job.functions(), data, job.identity, seed))
+
+
+def _key(seed: int) -> Key:
+    # In 32 bits JAX forgets the upper half of a seed.
+    with jax.enable_x64(True):
+        return jax.random.key(seed)
 
 
 def _check_limit(name: str, value: Any) -> None:
