@@ -21,7 +21,7 @@ from temperance.moves.mala import Mala
 from temperance.moves.metropolis import Metropolis
 from temperance.noise import noise
 from temperance.samplers.parallel import ParallelState, ParallelTempering
-from temperance.samplers.swaps import Swaps
+from temperance.samplers.swaps import Swaps, swap
 from temperance.samplers.transitions import TemperedTransitions, TransitionState
 from temperance.testing import enumeration
 from temperance.testing.enumeration import Matrix, Table
@@ -207,6 +207,16 @@ class ParallelWithStaleComponents(ParallelTempering):
         after = super()._communicate(state, points, swaps)
         stale = after.points._replace(components=points.components)
         return after._replace(points=stale)
+
+
+class ParallelWithStaleRounds(ParallelTempering):
+    """A second round of swaps that decides by who sat where before the first."""
+
+    def step(self, key: Key, state: ParallelState) -> tuple[ParallelState, Any]:
+        after, info = super().step(key, state)
+        increments = jax.vmap(self.ladder.increments)(state.points.components)
+        again = swap(self.scheme, jax.random.fold_in(key, 7), increments, state.parity + 1)
+        return self._communicate(after, after.points, again), info
 
 
 def printed_parallel_sweep(log_densities: Table, kernels: Sequence[Matrix]) -> Matrix:

@@ -91,6 +91,13 @@ def test_every_scheme_leaves_the_product_law_invariant(scheme: str, exact: bool,
     assert verdict.passed, verdict
 
 
+def test_two_rounds_of_swaps_leave_the_product_law_invariant(seed: int):
+    one = sampler_of(ParallelTempering, TARGET.ladder(HOT), "deo", metropolis(), 0.9)
+    two = ParallelTempering(one.ladder, one.move, one.params, "deo", swaps_per_sweep=2)
+    verdict = verdict_on(two, seed)
+    assert verdict.passed, verdict
+
+
 def test_gradients_travel_with_their_points(seed: int):
     sampler = sampler_of(ParallelTempering, TARGET.ladder(EXACT, exact=True), "deo", hmc(2), 0.5)
     verdict = verdict_on(sampler, seed, gradient=True)
@@ -106,6 +113,7 @@ def test_gradients_travel_with_their_points(seed: int):
 TWINS = {
     "exchanges another pair": (broken.ParallelWithTheWrongPair, GeometricLadder, "deo"),
     "ratio upside down": (ParallelTempering, broken.WithIncrementsReversed, "deo"),
+    "stale rounds": (broken.ParallelWithStaleRounds, GeometricLadder, "deo"),
     "stale components": (broken.ParallelWithStaleComponents, GeometricLadder, "deo"),
 }
 
