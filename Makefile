@@ -41,6 +41,8 @@ test-slow: $(READY) ## the tests that take longer
 
 bench: $(READY_ALL) ## benchmarks, alone and beside other samplers
 	$(BIN)/python -m pytest -W default benchmarks $(ARGS)
+	$(BIN)/python benchmarks/overhead/run.py
+	$(BIN)/python benchmarks/peers/run.py
 
 studies: $(READY_ALL) ## every paper's tables and figures again
 	@set -e; shopt -s nullglob; for study in studies/*/run.py; do echo "== $$study"; $(BIN)/python $$study; done
