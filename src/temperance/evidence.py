@@ -115,12 +115,16 @@ class _Sums(NamedTuple):
 
 
 class _Mixture:
-    """exp(l - f) for all draws, scaled so that no row overflows, and the sums taken over it."""
+    """exp(l - f) for all draws, scaled so that none overflows, and the sums taken over it.
+
+    Arrays are (rung of the density, sample), so that whatever is done for each sample is done for
+    many at once.
+    """
 
     def __init__(self, record: FloatArray) -> None:
         self.num_times = record.shape[0] * record.shape[1]
         self.num_rungs = record.shape[2]
-        self.log_densities = record.reshape(-1, self.num_rungs)
+        self.log_densities = np.moveaxis(record, 3, 0).reshape(self.num_rungs, -1)
         own = np.diagonal(record, axis1=2, axis2=3).reshape(self.num_times, self.num_rungs)
         # A draw that its own rung calls impossible was drawn from no rung: it has no place here.
         self.possible = np.isfinite(own)
@@ -132,22 +136,20 @@ class _Mixture:
         """Take the exponentials about `log_z`."""
         self.origin = log_z.copy()
         possible = self.possible.reshape(-1)
-        for rows in self._chunks():
-            shifted = np.subtract(self.log_densities[rows], log_z, out=self.scaled[rows])
-            top = shifted.max(axis=1)
-            # Subtracting +inf from a row without a place leaves exp(-inf) = 0 in all of it.
-            shifted -= np.where(possible[rows], top, np.inf)[:, None]
-            np.exp(shifted, out=shifted)
+        for part in self._chunks():
+            shifted = self.log_densities[:, part] - log_z[:, None]
+            # Subtracting +inf from a sample without a place leaves exp(-inf) = 0 in all of it.
+            shifted -= np.where(possible[part], shifted.max(axis=0), np.inf)
+            np.exp(shifted, out=self.scaled[:, part])
 
     def sums(self, log_z: FloatArray) -> _Sums:
         scale = self._scale(log_z)
         column = np.zeros(self.num_rungs)
         outer = np.zeros((self.num_rungs, self.num_rungs))
-        for rows in self._chunks():
-            inverse = self._inverse_total(rows, scale)
-            column += inverse @ self.scaled[rows]
-            part = self.scaled[rows] * inverse[:, None]
-            outer += part.T @ part
+        for part in self._chunks():
+            shares = self.scaled[:, part] * self._inverse_total(part, scale)
+            column += shares.sum(axis=1)
+            outer += shares @ shares.T
         column *= scale
         hessian = np.diag(column) - outer * scale * scale[:, None]
         miss = float(np.max(np.abs(column - self.counts)) / self.num_times)
@@ -161,23 +163,23 @@ class _Mixture:
         if direction is None:
             return np.full(self.num_times, np.inf)
         scale = self._scale(log_z)
-        answer = np.empty(self.scaled.shape[0])
-        for rows in self._chunks():
-            answer[rows] = self.scaled[rows] @ (scale * direction)
-            answer[rows] *= self._inverse_total(rows, scale)
+        answer = np.empty(self.scaled.shape[1])
+        for part in self._chunks():
+            answer[part] = (scale * direction) @ self.scaled[:, part]
+            answer[part] *= self._inverse_total(part, scale)
         return self.num_times * answer.reshape(self.num_times, self.num_rungs).sum(axis=1)
 
     def _scale(self, log_z: FloatArray) -> FloatArray:
         return self.counts * np.exp(self.origin - log_z)
 
-    def _inverse_total(self, rows: slice, scale: FloatArray) -> FloatArray:
-        total = self.scaled[rows] @ scale
+    def _inverse_total(self, part: slice, scale: FloatArray) -> FloatArray:
+        total = scale @ self.scaled[:, part]
         return np.divide(1.0, total, out=np.zeros_like(total), where=total > 0.0)
 
     def _chunks(self) -> Iterator[slice]:
-        num_rows = max(1, _CHUNK // self.num_rungs)
-        for start in range(0, self.scaled.shape[0], num_rows):
-            yield slice(start, start + num_rows)
+        size = max(1, _CHUNK // self.num_rungs)
+        for start in range(0, self.scaled.shape[1], size):
+            yield slice(start, start + size)
 
 
 def _solve(mixture: _Mixture, log_z: FloatArray) -> tuple[FloatArray, _Sums]:
@@ -252,13 +254,14 @@ def _log_mean_exp(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _record(log_densities: npt.ArrayLike) -> FloatArray:
-    record = np.ascontiguousarray(log_densities, dtype=np.float64)
+    record = np.asarray(log_densities, dtype=np.float64)
     if record.ndim != 4 or record.shape[2] != record.shape[3] or 0 in record.shape:
         raise ArgumentError(
             "log_densities must be (chain, draw, rung of the sample, rung of the density) "
             f"and not empty, got shape {record.shape}"
         )
+    if np.isfinite(record.sum()):
+        return record
     if np.isposinf(record).any():
         raise ArgumentError("log_densities has +inf: no density is infinite at a draw")
-    missing = np.isnan(record)
-    return np.where(missing, -np.inf, record) if missing.any() else record
+    return np.where(np.isnan(record), -np.inf, record)

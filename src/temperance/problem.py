@@ -29,10 +29,11 @@ Coords = Mapping[str, Sequence[Any]] | None
 class Problem:
     """A Bayesian problem with rows.
 
-    `log_prior` must be normalised for log evidence to mean anything, and `draw_prior` must draw
-    from exactly that prior: tempered methods use its draws in place of a move at the hottest
-    rung. `independent=True` says that the term of one row does not look at the others.
-    `dims` and `coords` name the axes of the position's leaves in the result, as in ArviZ.
+    `draw_prior` must draw from exactly the density that `log_prior` is the logarithm of: tempered
+    methods use its draws in place of a move at the hottest rung. A constant left out of
+    `log_prior` cancels from the log evidence of power posteriors. `independent=True` says that the
+    term of one row does not look at the others. `dims` and `coords` name the axes of the
+    position's leaves in the result, as in ArviZ.
     """
 
     log_prior: LogDensity

@@ -102,14 +102,24 @@ def _evidence(draws: dict[str, np.ndarray], sampler: Any) -> dict[str, Any]:
     chains, rungs = components.shape[0], components.shape[3]
     components = components.reshape(chains, -1, *components.shape[3:])
     stride = int(np.ceil(components.shape[1] * chains * rungs**2 / MOST_NUMBERS))
-    # A component of weight zero contributes zero, whatever its value.
-    products = np.where(weights == 0, 0.0, weights * components[:, ::stride, :, None, :])
-    estimates = [estimate(products.sum(axis=-1)) for estimate in (mbar, stepping_stones)]
+    record = _log_densities(components[:, ::stride], weights)
+    estimates = [estimate(record) for estimate in (mbar, stepping_stones)]
     return {
         "log_evidence": (("estimator",), [e.value for e in estimates]),
         "error": (("estimator",), [e.error for e in estimates]),
         "log_ratio": (("estimator", "pair"), [e.per_step for e in estimates]),
     }
+
+
+def _log_densities(components: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The log density of every sample (chain, draw, rung) at every rung, the last axis."""
+    samples = components.reshape(-1, components.shape[-1])
+    if np.isfinite(samples.sum()):
+        by_rung = weights @ samples.T
+    else:
+        # A component of weight zero contributes zero, whatever its value.
+        by_rung = np.where(weights[:, None] == 0, 0.0, weights[:, None] * samples).sum(axis=-1)
+    return np.moveaxis(by_rung.reshape(-1, *components.shape[:-1]), 0, -1)
 
 
 def log_evidence(tree: Any, estimator: str = "mbar") -> tuple[float, float]:

@@ -22,6 +22,7 @@ from jax.experimental.compilation_cache import compilation_cache
 from threadpoolctl import threadpool_limits
 
 from temperance.errors import ArgumentError
+from temperance.program import forget
 
 VARIABLE = "TEMPERANCE_CACHE"
 # Below this a program is cheaper to compile than to read from disk.
@@ -48,6 +49,7 @@ def across_precisions(function: Callable[P, R]) -> Callable[P, R]:
                 raise
         # Only here, since the exception keeps alive what has to be forgotten.
         jax.clear_caches()
+        forget()
         return function(*args, **kwargs)
 
     return call

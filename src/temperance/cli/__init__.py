@@ -199,7 +199,7 @@ def methods() -> None:
 @command()
 def demo(
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("demo.html"),
-    seed: Annotated[int, typer.Option(help="Of the samplers; the data stay the same.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the samplers; the data stay the same.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer draws.")] = False,
     picture: Annotated[Path | None, typer.Option(help="Also write the main picture there.")] = None,
     open_: Annotated[

@@ -15,6 +15,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Int, PyTree
 
 from temperance._types import Key, Keys, Position
+from temperance.program import compiled
 
 # Counts how often the loop is traced, for tests that nothing compiles twice.
 traces: dict[str, int] = {"run": 0}
@@ -58,7 +59,7 @@ def step_chains(sampler: Any, keys: Keys, state: PyTree) -> tuple[PyTree, Any]:
     return jax.tree.map(lambda leaf: leaf[None], alone)
 
 
-@eqx.filter_jit
+@compiled
 def run_block(
     sampler: Sampler,
     state: PyTree,
