@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import arviz_base
-import arviz_stats
 import numpy as np
 import xarray as xr
 
@@ -50,4 +49,6 @@ def to_datatree(
 
 def summary_table(tree: xr.DataTree) -> Any:
     """ArviZ's own table: rank-normalised R-hat, bulk and tail ESS and the rest, unrounded."""
+    import arviz_stats  # a second and more, which a run that is not summarised need not wait
+
     return arviz_stats.summary(tree, round_to="none")  # pyright: ignore[reportPrivateImportUsage, reportArgumentType]
