@@ -32,8 +32,8 @@ from temperance.samplers.swaps import SCHEMES
 
 # A sweep crosses a few pairs of rungs at most, so a kept draw of parallel tempering is several.
 SWEEPS_PER_DRAW = {"pt": 4}
-# Swaps evaluate nothing, so every pair of neighbours gets two turns between two explorations.
-SWAPS_PER_SWEEP = {"deo": 4, "seo": 4, "sweep": 1}
+# Swaps evaluate nothing, so every pair of neighbours gets its turn between two explorations.
+SWAPS_PER_SWEEP = {"deo": 2, "seo": 2, "sweep": 1}
 
 
 class RunWarning(UserWarning):
