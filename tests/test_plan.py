@@ -13,7 +13,7 @@ from tests.small_runs import BETAS, make_problem
 
 import temperance as tp
 from temperance.jobs import Blocks
-from temperance.plan import STARTS, Plan, Stage, initial_params
+from temperance.plan import PILOT_RUNGS, STARTS, Plan, Stage, initial_params
 from temperance.problem import Problem, Target, densities_of
 from temperance.samplers.run import block_size, chain_keys
 from temperance.samplers.transitions import TemperedTransitions
@@ -53,7 +53,7 @@ def test_a_run_by_default() -> None:
     stages, _ = walk(make_plan(make_problem()))
     assert [stage.name for stage in stages] == ["pilot-0", "pilot-1", "warm-0", "warm-1", "draw-0"]
     assert [stage.length for stage in stages] == [20, 40, *rounds(60), 40]
-    assert [len(stage.betas) for stage in stages[:2]] == [12, 12]
+    assert [len(stage.betas) for stage in stages[:2]] == [PILOT_RUNGS, PILOT_RUNGS]
     barrier = stages[2].barrier
     assert len(stages[2].betas) == rungs_for(barrier)
     for stage in stages:
@@ -76,8 +76,8 @@ def test_given_rungs_need_no_pilot_and_given_betas_are_kept() -> None:
 
 def test_without_warmup_draws_come_first() -> None:
     (stage,), (state, adaptation) = walk(make_plan(make_problem(), num_warmup=0))
-    assert (stage.name, stage.length, len(stage.betas)) == ("draw-0", 40, 12)
-    assert state.points.position.shape == (2, 12, 2)
+    assert (stage.name, stage.length, len(stage.betas)) == ("draw-0", 40, PILOT_RUNGS)
+    assert state.points.position.shape == (2, PILOT_RUNGS, 2)
     assert np.isfinite(adaptation.params().step_size).all()
 
 

@@ -74,7 +74,7 @@ def test_initial_betas() -> None:
 
 @pytest.mark.parametrize(
     ("barrier", "num_rungs"),
-    [(0.0, 4), (1.5, 4), (1.51, 6), (5.5, 12), (5.6, 16), (63.5, 128), (1e9, 128)],
+    [(0.0, 4), (1.5, 4), (1.51, 6), (4.5, 10), (5.5, 12), (5.6, 16), (63.5, 128), (1e9, 128)],
 )
 def test_rungs_for(barrier: float, num_rungs: int) -> None:
     assert schedule.rungs_for(barrier) == num_rungs

@@ -33,7 +33,7 @@ from temperance.samplers.transitions import TemperedTransitions
 from temperance.schedule import equalise, initial_betas, rungs_for, transition_rungs_for
 from temperance.warmup import Adaptation, Settled, begin, learn_factor, rounds, transplant
 
-PILOT_RUNGS = 12
+PILOT_RUNGS = 10
 MOST_RUNGS = 128
 # Above this mean rejection the barrier is out of the pilot's sight and more rungs look again.
 SATURATED = 0.7

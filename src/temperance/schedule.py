@@ -38,7 +38,7 @@ from temperance.errors import ArgumentError
 FloatArray = npt.NDArray[np.float64]
 
 # Few distinct numbers of rungs mean few programs to compile.
-RUNG_COUNTS = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+RUNG_COUNTS = (4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128)
 _MOST_TRANSITION_RUNGS = 96
 _STEPS_PER_SQUARED_BARRIER = 2.2
 # A step nobody was seen to reject still has some width in Lambda; this share of the mean step.
