@@ -38,6 +38,9 @@ SAMPLERS: dict[str, dict[str, Any]] = {
     "PT": {},
     "TT": {"method": "tt"},
 }
+# From about half of all seeds the four chains of NUTS start in one mode and find it alone, as here;
+# from the others they start in both, and the weight counts the starts.
+SEED = 1
 FULL = {"num_draws": 1500, "num_warmup": 500}
 QUICK = {"num_draws": 200, "num_warmup": 200}
 BAD_RHAT = 1.05
@@ -134,7 +137,7 @@ class Row:
 
 
 def run(
-    seed: int = 0, quick: bool = False, say: Callable[[str], None] | None = None
+    seed: int = SEED, quick: bool = False, say: Callable[[str], None] | None = None
 ) -> tuple[Known, list[Row]]:
     """Ask every sampler; `say` is told what is going on."""
     asked, answer = problem(), known()

@@ -106,13 +106,10 @@ def _program(function: Callable[..., PyTree], leaves: list[Leaf]) -> Callable[..
         try:
             results = programs[-1](*leaves)
         except jax.errors.JaxRuntimeError as error:
-            refused = any(words in str(error) for words in REFUSALS)
-            if len(programs) == 1 or not refused:
+            if len(programs) == 1 or not any(words in str(error) for words in REFUSALS):
                 raise
-            results = None
-        if results is None:
             programs.pop()
-            results = programs[-1](*leaves)
+            results = programs[0](*leaves)
         return jax.tree.unflatten(structure, results[: structure.num_leaves])
 
     return call
