@@ -109,6 +109,11 @@ def test_effective_sizes_are_by_seconds_and_by_rows(rows):
     )
 
 
+def test_the_command_and_the_function_have_one_default_seed():
+    said = CliRunner().invoke(app, ["demo", "--help"], env={"COLUMNS": "200"})
+    assert f"[default: {demo.SEED}]" in said.output
+
+
 @pytest.mark.slow
 def test_the_demo_from_the_command_line(answer: demo.Known, tmp_path: Path, monkeypatch):
     kept = []

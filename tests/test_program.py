@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import temperance as tp
 from temperance import program
 from temperance.program import compiled, forget, small
 
@@ -186,3 +187,20 @@ def test_programs_are_forgotten_on_request():
 def test_numpy_arrays_are_traced():
     run = compiled(walk)
     np.testing.assert_allclose(run(np.ones(3), 2), walk(jnp.ones(3), 2), rtol=1e-6)
+
+
+def test_a_run_draws_the_same_as_one_kernel_and_as_many(monkeypatch):
+    target = tp.Target(lambda x: -0.5 * jnp.sum(x**2), base=tp.Gaussian([0.0, 0.0], 4.0))
+    options = {"num_draws": 3, "num_warmup": 0, "num_rungs": 3, "progress": False}
+    asked = kernels_asked_for(monkeypatch)
+    forget()
+    one = tp.sample(target, **options)
+    assert asked == ["run_block"]
+    monkeypatch.setattr(program, "MOST_WORK", 0)
+    forget()
+    many = tp.sample(target, **options)
+    assert asked == ["run_block"]
+    other = tp.sample(target, seed=1, **options)
+    values = [tree["posterior"]["x"].values for tree in (one, many, other)]
+    np.testing.assert_allclose(values[0], values[1], rtol=1e-9)
+    assert not np.allclose(values[0], values[2], rtol=1e-9)

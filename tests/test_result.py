@@ -14,7 +14,7 @@ from tests import small_runs
 from tests.small_runs import assert_identical, uninterrupted
 
 import temperance as tp
-from temperance.result import log_evidence
+from temperance.result import _log_densities, log_evidence
 
 CHAINS, DRAWS = small_runs.SHORT["num_chains"], small_runs.SHORT["num_draws"]
 
@@ -235,3 +235,17 @@ def test_progress_is_shown(
     assert_identical(tree, uninterrupted(case))
     small_runs.run(case, num_draws=2)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_component_of_weight_zero_counts_nothing_even_where_it_is_infinite():
+    weights = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
+    components = np.random.default_rng(0).normal(size=(2, 4, 3, 2))
+    expected = np.einsum("tdkc,jc->tdkj", components, weights)
+    np.testing.assert_allclose(_log_densities(components, weights), expected)
+    components[0, 1, 2, 1] = -np.inf
+    found = _log_densities(components, weights)
+    impossible = found[0, 1, 2]
+    assert impossible[0] == components[0, 1, 2, 0]
+    assert np.isneginf(impossible[1:]).all()
+    others = np.isfinite(components).all(axis=-1)
+    np.testing.assert_allclose(found[others], expected[others])

@@ -28,7 +28,7 @@ which is convex, with f_0 held at 0. The start is the geometric bridge of Meng a
 
 Then Newton steps, each kept only if it brings the equations nearer to holding; otherwise the
 self-consistent step f_j += log(sum_x W_j / n_j), which always lowers F. A change of f rescales
-columns of exp(l - f), so that no exponential is taken twice.
+all of a rung's exp(l_j - f_j) alike, so that no exponential is taken twice.
 
 **Standard errors.** Draws are correlated in time, and the rungs of one chain with each other, for
 they exchange replicas. Each estimate is, to first order, a mean over time of an influence

@@ -2,7 +2,7 @@
 
 On a CPU XLA runs a program as a list of kernels. A runtime starts them one by one and hands those
 that do not wait for each other to several threads. That is right for arrays of millions; where a
-sweep works on a few thousand numbers, starting kernels and waiting for threads is most of its time.
+sweep works on hundreds of numbers, starting kernels and waiting for threads is most of its time.
 XLA can also turn a called function, loops and all, into one kernel on one thread. It does so of its
 own accord for loops of a kilobyte, and for any call with the attribute `xla_cpu_small_call`. Here:
 

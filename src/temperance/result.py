@@ -118,7 +118,9 @@ def _log_densities(components: np.ndarray, weights: np.ndarray) -> np.ndarray:
         by_rung = weights @ samples.T
     else:
         # A component of weight zero contributes zero, whatever its value.
-        by_rung = np.where(weights[:, None] == 0, 0.0, weights[:, None] * samples).sum(axis=-1)
+        shares = np.zeros((len(weights), *samples.shape))
+        counts = weights[:, None] != 0
+        by_rung = np.multiply(weights[:, None], samples, out=shares, where=counts).sum(axis=-1)
     return np.moveaxis(by_rung.reshape(-1, *components.shape[:-1]), 0, -1)
 
 
