@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from tests import small_runs
-from tests.small_runs import assert_identical, uninterrupted
+from tests.small_runs import assert_identical, run, uninterrupted
 
 import temperance as tp
 from temperance.result import _log_densities, log_evidence
@@ -86,7 +86,7 @@ def test_facts_of_a_run() -> None:
     attrs = uninterrupted("pt").attrs
     wanted = {"method": "pt", "seed": 1, "num_warmup": 60, "precision": "double", "stopped": ""}
     assert wanted.items() <= attrs.items()
-    assert attrs["sweeps_per_draw"] == 4
+    assert attrs["sweeps_per_draw"] == 8
     assert attrs["seconds"] > 0
     assert "Metropolis" in attrs["move"]
     assert uninterrupted("hand").attrs["method"] == "ParallelTempering"
@@ -96,9 +96,17 @@ def test_evaluations_are_counted() -> None:
     """One density a rung and sweep by Metropolis, five an iteration of HMC, draws alone."""
     tempered, plain = uninterrupted("pt"), uninterrupted("plain")
     rungs = tempered["tempering"].sizes["rung"]
-    assert tempered.attrs["num_evaluations"] == CHAINS * DRAWS * 4 * rungs
+    assert tempered.attrs["num_evaluations"] == CHAINS * DRAWS * 8 * rungs
     assert plain.attrs["num_evaluations"] == CHAINS * DRAWS * 5
     assert plain.attrs["num_row_evaluations"] == CHAINS * DRAWS * 5 * len(small_runs.ROWS)
+
+
+def test_components_of_a_draw_are_evenly_spaced() -> None:
+    """Four of eight sweeps: the second, the fourth, the sixth and the eighth."""
+    long = run("hand", sweeps_per_draw=8, num_draws=5)["tempering"]["components"].values
+    each = run("hand", sweeps_per_draw=1, num_draws=40)["tempering"]["components"].values
+    assert long.shape[2] == 4
+    np.testing.assert_allclose(long.reshape(CHAINS, 20, *long.shape[3:]), each[:, 1::2, 0])
 
 
 # -- names and axes ------------------------------------------------------------------------------

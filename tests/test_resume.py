@@ -139,7 +139,7 @@ OTHERS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "hottest": ({"hottest": 0.01}, "'hottest': 0.0 in the checkpoint, 0.01 now"),
     "scheme": ({"scheme": "seo"}, '\'scheme\': "deo" in the checkpoint, "seo" now'),
-    "sweeps": ({"sweeps_per_draw": 1}, "'sweeps_per_draw': 4 in the checkpoint, 1 now"),
+    "sweeps": ({"sweeps_per_draw": 1}, "'sweeps_per_draw': 8 in the checkpoint, 1 now"),
     "precision": ({"precision": "single"}, "64-bit numbers are enabled: true in the .*, false now"),
 }
 
@@ -188,7 +188,7 @@ def test_what_does_not_change_the_draws_is_not_another_run(begun: dict[str, Path
             num_rungs=None,
             hottest=0,
             scheme="deo",
-            sweeps_per_draw=4,
+            sweeps_per_draw=8,
             num_draws=7,
             target_ess=3.0,
             max_seconds=1e-9,

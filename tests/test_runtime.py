@@ -218,6 +218,7 @@ def test_eight_devices_draw_what_one_draws() -> None:
         ("pt", {"num_draws": 90}),
         ("pt", {"num_warmup": 110}),
         ("pt", {"betas": small_runs.BETAS}),
+        ("pt", {"sweeps_per_draw": 5}),
         ("tt", {"seed": 5, "num_draws": 90}),
         ("tt", {"betas": (0.0, 0.3, 0.6, 1.0)}),
         ("plain", {"seed": 5, "num_draws": 90, "num_warmup": 110}),

@@ -24,9 +24,10 @@ Options: TypeAlias = dict[str, Any]
 class Point(NamedTuple):
     """A position and its components' values, with their gradients where a move uses them.
 
-    `gradients[c]` is the gradient of component `c` in the position laid out as one vector.
+    `gradients[c]` is the gradient of component `c` in the position laid out as one vector. They are
+    vectors of their own: stacked, they would be copied at every step of a trajectory.
     """
 
     position: Position
     components: Float[Array, " components"]
-    gradients: Float[Array, "components d"] | None
+    gradients: tuple[Float[Array, " d"], ...] | None

@@ -107,8 +107,8 @@ def _try_starts(
     vectors = jax.vmap(draw)(keys)
     points = jax.vmap(lambda x: ladder.evaluate(_placed(place, x), gradient=gradient))(vectors)
     good = jnp.all(jnp.isfinite(points.components), axis=1)
-    if points.gradients is not None:
-        good &= jnp.all(jnp.isfinite(points.gradients), axis=(1, 2))
+    for gradient_of_one in points.gradients or ():
+        good &= jnp.all(jnp.isfinite(gradient_of_one), axis=1)
     return vectors, good
 
 

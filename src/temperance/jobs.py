@@ -20,6 +20,9 @@ from temperance.problem import Densities, Problem, Target
 from temperance.samplers.run import run_block
 
 DRAWS = "draw-0"
+# Sweeps of a draw that log evidence hears of. Their number is part of a program; that of the sweeps
+# is not, so that any number of them from here on runs what is already compiled.
+MOST_TRAIL = 4
 Functions = dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]
 
 
@@ -202,8 +205,9 @@ class Blocks:
         state, adaptation = carry
         numbers = jnp.asarray(first), jnp.asarray(count), jnp.asarray(thin), jnp.asarray(learns)
         state, adaptation, draws = run_block(
-            self.sampler, state, adaptation, self.key, *numbers, self.size, self.sweeps_per_draw
-        )
+            self.sampler, state, adaptation, self.key, *numbers, self.size,
+            min(self.sweeps_per_draw, MOST_TRAIL),
+        )  # fmt: skip
         return (state, adaptation), draws
 
 

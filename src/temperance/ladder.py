@@ -18,6 +18,7 @@ rung, unrolled in Python).
 """
 
 import abc
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -28,15 +29,20 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PyTree
 
 from temperance._types import Key, LogDensity, Point, Position, Scalar
+from temperance.batching import merged
 
 Rungs = Int[Array, ""] | int
 Carry = TypeVar("Carry")
 
 
-def weighted(weights: Float[Array, " components"], values: Float[Array, "components *d"]) -> Array:
-    """Sum of weights times values, where a component of weight zero contributes zero."""
-    column = weights.reshape(weights.shape + (1,) * (values.ndim - 1))
-    return jnp.sum(jnp.where(column == 0, 0.0, column * values), axis=0)
+def share(weight: Array, value: Array) -> Array:
+    """Weight times value, where a component of weight zero contributes zero."""
+    return jnp.where(weight == 0, 0.0, weight * value)
+
+
+def weighted(weights: Float[Array, " components"], values: Float[Array, " components"]) -> Scalar:
+    """The components' shares, summed."""
+    return jnp.sum(share(weights, values))
 
 
 def evaluate(densities: Sequence[LogDensity], position: Position, *, gradient: bool) -> Point:
@@ -45,7 +51,7 @@ def evaluate(densities: Sequence[LogDensity], position: Position, *, gradient: b
         return Point(position, jnp.stack([density(position) for density in densities]), None)
     flat, unravel = ravel_pytree(position)
     pairs = [jax.value_and_grad(lambda v, f=f: f(unravel(v)))(flat) for f in densities]
-    return Point(position, jnp.stack([v for v, _ in pairs]), jnp.stack([g for _, g in pairs]))
+    return Point(position, jnp.stack([v for v, _ in pairs]), tuple(g for _, g in pairs))
 
 
 class AbstractLadder(eqx.Module):
@@ -124,7 +130,8 @@ class Rung(eqx.Module):
     def gradient(self, point: Point) -> Float[Array, " d"]:
         """The gradient of log pi_k at a point, from its components' gradients."""
         assert point.gradients is not None, "this point was evaluated without gradients"
-        return weighted(self.weights, point.gradients)
+        shares = (share(self.weights[c], one) for c, one in enumerate(point.gradients))
+        return functools.reduce(jnp.add, shares)
 
     def __call__(self, position: Position) -> Scalar:
         """Log pi_k at a bare position: for kernels that do their own bookkeeping."""
@@ -137,9 +144,7 @@ def map_rungs(
     """`function(rung, *slices)` for the rungs from `first` on; `args` lead with those rungs."""
     rungs = range(first, ladder.num_rungs)
     if isinstance(ladder, AbstractUniformLadder):
-        return jax.vmap(lambda k, *a: function(ladder.at(k), *a))(
-            jnp.arange(first, len(rungs) + first), *args
-        )
+        return merged(lambda k, *a: function(ladder.at(k), *a))(jnp.asarray(rungs), *args)
     outs = [
         function(ladder.at(rung), *jax.tree.map(lambda leaf, i=i: leaf[i], args))
         for i, rung in enumerate(rungs)

@@ -40,7 +40,7 @@ METHODS = {
             LADDER_OPTIONS
             | {
                 "scheme": "swaps: deo (default), seo or sweep",
-                "sweeps_per_draw": "sweeps for each kept draw (default 4)",
+                "sweeps_per_draw": "sweeps for each kept draw (default 8)",
                 "swaps_per_sweep": "rounds of swaps in a sweep (default 2; 1 for sweep)",
             },
             ("geyer1991", "syed2022", "shirts2008", "xie2011"),

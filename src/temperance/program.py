@@ -35,8 +35,8 @@ MOVES = {
     "broadcast_in_dim", "concatenate", "convert_element_type", "copy", "dynamic_slice",
     "dynamic_update_slice", "gather", "iota", "pad", "reshape", "select_n", "slice", "split",
     "squeeze", "stack", "transpose",
-    "closed_call", "cond", "core_call", "custom_jvp_call", "custom_vjp_call", "jit", "scan",
-    "while",
+    "closed_call", "cond", "core_call", "custom_jvp_call", "custom_vjp_call",
+    "custom_vmap_call", "jit", "scan", "while",
 }  # fmt: skip
 LIBRARY = {
     "cholesky", "conv_general_dilated", "eig", "eigh", "fft", "ffi_call", "householder_product",
@@ -45,7 +45,11 @@ LIBRARY = {
 }  # fmt: skip
 # XLA's library of fused products and sums has no place inside a kernel. At level 3 a large kernel
 # takes two and a half times as long to compile as at level 2, and runs a sixth faster at best.
-OPTIONS = {"xla_cpu_experimental_ynn_fusion_type": "", "xla_backend_optimization_level": 2}
+OPTIONS = {
+    "xla_cpu_experimental_ynn_fusion_type": "",
+    "xla_backend_optimization_level": 2,
+    "xla_cpu_prefer_vector_width": 512,
+}
 # Programs kept; beyond this the oldest is forgotten, so that a long session does not only grow.
 MOST_PROGRAMS = 256
 # What XLA says of a program that it cannot put into one kernel, and of options it does not know.

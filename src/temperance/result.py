@@ -97,7 +97,7 @@ def _evidence(draws: dict[str, np.ndarray], sampler: Any) -> dict[str, Any]:
     if not (isinstance(sampler, ParallelTempering) and normalised):
         return {}
     weights = np.asarray(sampler.ladder.weight_table(), float)
-    # Every sweep counts, and not only those whose position is kept.
+    # Several sweeps of each draw count, and not only those whose position is kept.
     components = np.asarray(draws["components"], float)
     chains, rungs = components.shape[0], components.shape[3]
     components = components.reshape(chains, -1, *components.shape[3:])

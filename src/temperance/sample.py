@@ -31,7 +31,7 @@ from temperance.samplers.run import block_size
 from temperance.samplers.swaps import SCHEMES
 
 # A sweep crosses a few pairs of rungs at most, so a kept draw of parallel tempering is several.
-SWEEPS_PER_DRAW = {"pt": 4}
+SWEEPS_PER_DRAW = {"pt": 8}
 # Swaps evaluate nothing, so every pair of neighbours gets its turn between two explorations.
 SWAPS_PER_SWEEP = {"deo": 2, "seo": 2, "sweep": 1}
 

@@ -77,8 +77,8 @@ def run_block(
     While `learning`, the sampler's parameters are those that `adaptation` tries, and it learns
     from every step; otherwise they are those it has arrived at, and it stays as it is. Returns the
     state, the adaptation and, by name, arrays that lead with (size, chain): what `snapshot` keeps,
-    the means of the infos over the `thin` steps, and what `trail` leaves at the last `slots` of
-    them, with a second axis (size, chain, slots). Rows from `count` on are zeros.
+    the means of the infos over the `thin` steps, and what `trail` leaves at `slots` of them, evenly
+    spaced, with a second axis (size, chain, slots). Rows from `count` on are zeros.
     """
     traces["run"] += 1
     num_chains = jax.tree.leaves(state)[0].shape[0]
@@ -102,7 +102,7 @@ def run_block(
             state, adaptation, total, trail = carry
             state, info, adaptation = one(first + index * thin + j, state, adaptation)
             left = jax.vmap(sampler.trail)(state)
-            trail = {name: put(trail[name], left[name], j % slots, 1) for name in trail}
+            trail = {name: put(trail[name], left[name], j * slots // thin, 1) for name in trail}
             return state, adaptation, jax.tree.map(jnp.add, total, info), trail
 
         nothing = jax.tree.map(

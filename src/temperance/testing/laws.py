@@ -93,7 +93,7 @@ def check_gradients(ladder: AbstractLadder, positions: Position, rtol: float = R
         point, bare, own, at, whole = answers(x)
         scale = float(np.abs(np.asarray(own)).max())
         _same("components with gradient", point.components, "without", bare, rtol)
-        _same("gradients", point.gradients, "jax.grad of the densities", own, rtol)
+        _same("gradients", jnp.stack(point.gradients), "jax.grad of the densities", own, rtol)
         _same("at(k).gradient", at, "jax.grad of log_density(k, .)", whole, rtol, scale)
 
 
