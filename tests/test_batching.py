@@ -75,6 +75,14 @@ def test_elementwise_gives_what_the_function_gives(shape):
     np.testing.assert_allclose(jax.jit(function)(x), jax.lax.erf_inv(x), rtol=1e-6)
 
 
+@pytest.mark.parametrize(("size", "apart"), [(10, True), (3000, False)])
+def test_few_numbers_are_kept_apart(size, apart):
+    """Inlined, XLA would loop over the short axis again."""
+    mapped = jax.vmap(elementwise(jax.lax.erf_inv))
+    text = jax.jit(mapped).lower(jnp.zeros((2, size))).as_text()
+    assert ('inlineable = "false"' in text) is apart
+
+
 def test_elementwise_works_on_one_axis():
     mapped = jax.vmap(jax.vmap(elementwise(jax.lax.erf_inv)))
     text = str(jax.make_jaxpr(mapped)(jnp.zeros((2, 3, 4))))

@@ -89,6 +89,22 @@ def test_a_small_program_is_one_kernel(monkeypatch):
     assert asked == ["walk"]
 
 
+@pytest.mark.parametrize(
+    ("function", "level"), [(jnp.sin, 2), (lambda x: jnp.outer(x, x) @ x, 3)], ids=["no", "yes"]
+)
+def test_products_of_matrices_are_compiled_harder(function, level, monkeypatch):
+    asked = []
+    jit = jax.jit
+
+    def noting(function, compiler_options=None):
+        asked.append((compiler_options or {}).get("xla_backend_optimization_level"))
+        return jit(function, compiler_options=compiler_options)
+
+    monkeypatch.setattr(program.jax, "jit", noting)
+    np.testing.assert_allclose(compiled(function)(jnp.ones(3)), function(jnp.ones(3)))
+    assert {*asked} - {None} == {level}
+
+
 def test_the_attribute_reaches_the_call():
     text = jax.jit(program._one_kernel(lambda x: [jnp.sin(x)])).lower(jnp.ones(3)).as_text()
     calls = [line for line in text.splitlines() if "xla_cpu_small_call" in line]

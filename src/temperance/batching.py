@@ -1,8 +1,8 @@
 """How a function of one thing is done for many of them in one go.
 
 `vmap` inside `vmap` makes arrays of shape (chains, rungs, d), and a compiler turns their innermost
-axis into vector instructions. Where d is ten, most of each vector is empty, and loops begin and end
-more often than they work. A longer axis has the same numbers in fewer and fuller vectors:
+axis into vector instructions. Where d is ten, every loop ends in a vector that is mostly empty, and
+has hardly begun. A longer axis has the same numbers in fewer and fuller vectors:
 
     merged       the axis of a `vmap` and those of every `vmap` around it become one
     elementwise  so do all axes, where each number has its own answer
@@ -19,10 +19,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
-from jax.experimental.xla_metadata import set_xla_metadata
 from jaxtyping import Array, PyTree
 
-from temperance.program import MOST_WORK
+from temperance.program import MOST_WORK, kept_apart
 
 
 def merged(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
@@ -71,8 +70,7 @@ def elementwise(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
     def whole(numbers: Array) -> Array:
         if numbers.size > MOST_WORK or jax.default_backend() != "cpu":
             return function(numbers)
-        # An attribute put on a result is put on the call that made it.
-        flat: Any = set_xla_metadata(jax.jit(function)(numbers.reshape(-1)), inlineable="false")
+        (flat,) = kept_apart(lambda flat: [function(flat)])(numbers.reshape(-1))
         return flat.reshape(numbers.shape)
 
     whole.def_vmap(lambda _, __, numbers: (whole(numbers.reshape(-1)).reshape(numbers.shape), True))

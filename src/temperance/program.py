@@ -43,13 +43,11 @@ LIBRARY = {
     "io_callback", "lu", "pure_callback", "qr", "schur", "sort", "svd", "top_k",
     "triangular_solve", "tridiagonal_solve",
 }  # fmt: skip
-# XLA's library of fused products and sums has no place inside a kernel. At level 3 a large kernel
-# takes two and a half times as long to compile as at level 2, and runs a sixth faster at best.
-OPTIONS = {
-    "xla_cpu_experimental_ynn_fusion_type": "",
-    "xla_backend_optimization_level": 2,
-    "xla_cpu_prefer_vector_width": 512,
-}
+# XLA's library of fused products and sums has no place inside a kernel.
+OPTIONS = {"xla_cpu_experimental_ynn_fusion_type": "", "xla_cpu_prefer_vector_width": 512}
+# Inside a kernel a product of matrices is plain loops, which LLVM's level 3 makes much faster; to
+# all else it brings nothing but two and a half times the time to compile.
+LEVEL, LEVEL_FOR_PRODUCTS = 2, 3
 # Programs kept; beyond this the oldest is forgotten, so that a long session does not only grow.
 MOST_PROGRAMS = 256
 # What XLA says of a program that it cannot put into one kernel, and of options it does not know.
@@ -104,7 +102,10 @@ def _program(function: Callable[..., PyTree], leaves: list[Leaf]) -> Callable[..
     alone.__name__ = function.__name__
     programs = [jax.jit(alone)]
     if jax.default_backend() == "cpu" and small(closed.jaxpr):
-        programs.append(jax.jit(_one_kernel(alone), compiler_options=OPTIONS))
+        products = any(e.primitive.name == "dot_general" for e in _equations(closed.jaxpr))
+        level = LEVEL_FOR_PRODUCTS if products else LEVEL
+        options = OPTIONS | {"xla_backend_optimization_level": level}
+        programs.append(jax.jit(_one_kernel(alone), compiler_options=options))
 
     def call(*leaves: Leaf) -> PyTree:
         try:
@@ -129,11 +130,18 @@ def _one_kernel(function: Callable[..., list[jax.Array]]) -> Callable[..., list[
     def inner(*leaves: Leaf) -> list[Leaf]:
         return [*function(*leaves), *leaves]
 
-    @functools.wraps(function)
+    return functools.wraps(function)(kept_apart(inner, xla_cpu_small_call="true"))
+
+
+def kept_apart(
+    function: Callable[..., list[Any]], **attributes: str
+) -> Callable[..., list[jax.Array]]:
+    """`function`, as a call that XLA does not inline, with `attributes` for XLA to read."""
+
     def call(*leaves: Leaf) -> list[jax.Array]:
-        first, *others = jax.jit(inner)(*leaves)
+        first, *others = jax.jit(function)(*leaves)
         # An attribute put on a result is put on the call that made it.
-        first: Any = set_xla_metadata(first, xla_cpu_small_call="true", inlineable="false")
+        first: Any = set_xla_metadata(first, inlineable="false", **attributes)
         return [first, *others]
 
     return call
