@@ -125,8 +125,11 @@ def run_block(
         )
         record = jax.vmap(sampler.snapshot)(state)
         record["position"] = jax.vmap(lambda x: ravel_pytree(x)[0])(record["position"])
-        kept = {name: value for name, value in total._asdict().items() if name not in UNKEPT}
-        means = jax.tree.map(lambda value: value / thin, kept)
+        means = {
+            name: value / thin
+            for name, value in total._asdict().items()
+            if value is not None and name not in UNKEPT
+        }
         return state, adaptation, record | means | trail
 
     shapes = jax.eval_shape(draw, first, state, adaptation)[2]
