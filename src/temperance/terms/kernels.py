@@ -29,16 +29,16 @@ Squares = Float[Array, "..."]
 class AbstractKernel(eqx.Module):
     """A correlation k of the squared scaled distance, with its slope f = -2 dk/dr^2.
 
-    Both take squares that rounding may have made a little negative. A kernel of one's own must be
-    a covariance in any number of dimensions, and its slope must belong to it: a wrong slope makes
-    gradients wrong and samplers slow, without any other sign.
+    A kernel of one's own must be a covariance in any number of dimensions, and its slope must
+    belong to it: a wrong slope makes gradients wrong and samplers slow, without any other sign.
     """
 
     @abc.abstractmethod
-    def correlation(self, squares: Squares) -> Squares: ...
+    def pair(self, squares: Squares) -> tuple[Squares, Squares]:
+        """Both k and f, at squares that rounding may have made a little negative.
 
-    @abc.abstractmethod
-    def slope(self, squares: Squares) -> Squares: ...
+        Where the two are one function it returns one array twice, and it is then stored once.
+        """
 
     def __call__(self, squares: Squares) -> Squares:
         """The correlation, differentiated through the slope."""
@@ -47,7 +47,7 @@ class AbstractKernel(eqx.Module):
 
 @jax.custom_jvp
 def _correlation(kernel: AbstractKernel, squares: Squares) -> Squares:
-    return kernel.correlation(squares)
+    return kernel.pair(squares)[0]
 
 
 @_correlation.defjvp
@@ -55,40 +55,34 @@ def _differentiate(
     primals: tuple[AbstractKernel, Squares], tangents: tuple[AbstractKernel, Squares]
 ) -> tuple[Squares, Squares]:
     kernel, squares = primals
-    return kernel.correlation(squares), -0.5 * kernel.slope(squares) * tangents[1]
+    correlation, slope = kernel.pair(squares)
+    return correlation, -0.5 * slope * tangents[1]
 
 
 class SquaredExponential(AbstractKernel):
     """exp(-r^2/2): functions with derivatives of all orders."""
 
-    def correlation(self, squares: Squares) -> Squares:
-        return jnp.exp(-0.5 * squares)
-
-    def slope(self, squares: Squares) -> Squares:
-        return jnp.exp(-0.5 * squares)
+    def pair(self, squares: Squares) -> tuple[Squares, Squares]:
+        correlation = jnp.exp(-0.5 * squares)
+        return correlation, correlation
 
 
 class Matern32(AbstractKernel):
     """(1 + s) exp(-s), s = sqrt(3) r: functions with one derivative."""
 
-    def correlation(self, squares: Squares) -> Squares:
+    def pair(self, squares: Squares) -> tuple[Squares, Squares]:
         s = _root(3.0 * squares)
-        return (1.0 + s) * jnp.exp(-s)
-
-    def slope(self, squares: Squares) -> Squares:
-        return 3.0 * jnp.exp(-_root(3.0 * squares))
+        fall = jnp.exp(-s)
+        return (1.0 + s) * fall, 3.0 * fall
 
 
 class Matern52(AbstractKernel):
     """(1 + s + s^2/3) exp(-s), s = sqrt(5) r: functions with two derivatives."""
 
-    def correlation(self, squares: Squares) -> Squares:
+    def pair(self, squares: Squares) -> tuple[Squares, Squares]:
         s = _root(5.0 * squares)
-        return (1.0 + s + s**2 / 3.0) * jnp.exp(-s)
-
-    def slope(self, squares: Squares) -> Squares:
-        s = _root(5.0 * squares)
-        return 5.0 / 3.0 * (1.0 + s) * jnp.exp(-s)
+        fall = jnp.exp(-s)
+        return (1.0 + s + s**2 / 3.0) * fall, 5.0 / 3.0 * (1.0 + s) * fall
 
 
 def _root(squares: Squares) -> Squares:

@@ -1,6 +1,6 @@
 """Factor and inverse of a covariance by the BLAS and LAPACK that SciPy brings.
 
-For a covariance S = L L' and data y, in place in one matrix:
+For a covariance S = L L' and data y, in place in one matrix, to whose diagonal v is added first:
 
     L                   `potrf`
     z = L^{-1} y        `trsv`
@@ -31,6 +31,7 @@ LEAF = 48
 ALIGN = 32
 ROUTINES = {
     "potrf": 5, "trtri": 6, "lauum": 5, "lacpy": 7, "trmm": 11, "trsv": 8, "copy": 5,
+    "axpy": 6,
 }  # fmt: skip
 
 
@@ -48,6 +49,7 @@ class _Library(NamedTuple):
     trmm: Any
     trsv: Any
     copy: Any
+    axpy: Any
 
 
 _constants: dict[Any, Any] = {}
@@ -113,11 +115,12 @@ def _one(
     lib: _Library, n: int, panels: Sequence[tuple[int, int, int]], results: Sequence[int]
 ) -> None:
     """Everything for one covariance whose panels have (address, first row, number of rows)."""
-    a, y, z, diagonal, *inverted = results
+    a, y, variance, z, diagonal, *inverted = results
     for address, row, rows in panels:
         width = _whole(n - row)
         to = a + lib.itemsize * row * (n + 1)
         lib.lacpy(ALL, width, _whole(rows), address, width, to, _whole(n))
+    lib.axpy(_whole(n), lib.one, variance, _whole(0), a, _whole(n + 1))
     info = c_int(0)
     lib.potrf(LOWER, _whole(n), a, _whole(n), addressof(info))
     # What is not positive definite leaves a factor of the rows before, and these are right.
@@ -139,12 +142,13 @@ def _one(
 
 
 def _gaussian(arguments: Sequence[Buffer], results: Sequence[Buffer]) -> None:
-    """(panels of S, y) -> (L, z, diagonal of L), or (S^{-1}, z, diagonal of L, alpha)."""
-    *panels, y = arguments
+    """(panels of S - v I, y, v) -> (L, z, diagonal of L), or (S^{-1}, z, diagonal of L, alpha)."""
+    *panels, y, variance = arguments
     n = y.shape[-1]
     lib = _library(y.dtype)
     rows = [(n - panel.shape[-1], panel.shape[-2]) for panel in panels]
-    places = [results[0].items(2), *(vector.items(1) for vector in (y, *results[1:]))]
+    vectors = [vector.items(1) for vector in (y, *results[1:])]
+    places = [results[0].items(2), vectors[0], variance.items(0), *vectors[1:]]
     addresses = [panel.items(2) for panel in panels]
     for index in range(len(places[1])):
         mine = [(a[index], *r) for a, r in zip(addresses, rows, strict=True)]
