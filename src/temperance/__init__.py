@@ -28,8 +28,9 @@ from temperance.terms.priors import Gamma, HalfNormal, InverseGamma, LogNormal
 __all__ = [
     "AbstractLadder", "AbstractMove", "AbstractUniformLadder", "Gamma", "Gaussian",
     "GeometricLadder", "HalfNormal", "InverseGamma", "LogNormal", "Matern32", "Matern52",
-    "ParallelTempering", "Params", "Plain", "PrefixLadder", "Problem", "SquaredExponential", "Summary", "Target",
-    "TemperanceError", "TemperedTransitions", "__version__", "alternate", "cite",
-    "elliptical_slice", "from_blackjax", "gaussian_process", "hmc", "load", "log_evidence", "mala",
-    "metropolis", "nuts", "repeat", "report", "sample", "save", "slice_sampling", "summary",
+    "ParallelTempering", "Params", "Plain", "PrefixLadder", "Problem", "SquaredExponential",
+    "Summary", "Target", "TemperanceError", "TemperedTransitions", "__version__", "alternate",
+    "cite", "elliptical_slice", "from_blackjax", "gaussian_process", "hmc", "load",
+    "log_evidence", "mala", "metropolis", "nuts", "repeat", "report", "sample", "save",
+    "slice_sampling", "summary",
 ]  # fmt: skip

@@ -38,6 +38,9 @@ from temperance.errors import ArgumentError, DataError
 from temperance.ladder import AbstractLadder, Rung, Rungs
 from temperance.shuffle import Strata, shuffle
 
+# Rows on which the order of the rows is tried.
+FEW_ROWS = 8
+
 
 class SizeWarning(UserWarning):
     """Rungs that would have the same number of rows were merged."""
@@ -51,7 +54,9 @@ class PrefixLadder(AbstractLadder):
     of the terms: its gradient is used in their place. `draw_prior` must draw from exp(log_prior)
     exactly: it takes the place of a move where the hottest rung has no rows.
     The rows must be in random order, which `PrefixLadder.of` sees to: whatever order they are in
-    the target is exact, but a subsample of sorted rows is not a heated target.
+    the target is exact, but a subsample of sorted rows is not a heated target. Terms that look back
+    and depend on the order itself, as those of a time series do, are for `ordered=True`: then the
+    rungs are its beginnings, and nothing is ever shuffled.
     """
 
     log_prior: LogDensity
@@ -62,6 +67,7 @@ class PrefixLadder(AbstractLadder):
     log_likelihood: Callable[[Position, Data], Scalar] | None
     draw_prior: Callable[[Key], Position] | None
     strata: Strata | None
+    ordered: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -74,6 +80,7 @@ class PrefixLadder(AbstractLadder):
         log_likelihood: Callable[[Position, Data], Scalar] | None = None,
         draw_prior: Callable[[Key], Position] | None = None,
         strata: Strata | None = None,
+        ordered: bool = False,
     ):
         num_rows = np.shape(jax.tree.leaves(data)[0])[0]
         self.log_prior = log_prior
@@ -84,6 +91,7 @@ class PrefixLadder(AbstractLadder):
         self.log_likelihood = log_likelihood
         self.draw_prior = draw_prior
         self.strata = strata
+        self.ordered = ordered
 
     @classmethod
     def of(
@@ -94,12 +102,15 @@ class PrefixLadder(AbstractLadder):
         `strata` holds a label for each row: every rung then has its share of each of them.
         """
         groups = None if strata is None else Strata.of(strata, problem.num_rows)
-        order = shuffle(jax.random.key(seed), problem.num_rows, groups)
+        ordered = depends_on_order(problem)
+        order = jnp.arange(problem.num_rows)
+        if not ordered:
+            order = shuffle(jax.random.key(seed), problem.num_rows, groups)
         return cls(
             problem.log_prior, problem.terms, rows_at(problem.data, order), sizes,
             independent=problem.independent, log_likelihood=problem.log_likelihood,
             draw_prior=problem.draw_prior,
-            strata=None if groups is None else groups.reordered(order),
+            strata=None if groups is None else groups.reordered(order), ordered=ordered,
         )  # fmt: skip
 
     @property
@@ -163,6 +174,8 @@ class PrefixLadder(AbstractLadder):
 
     def reshuffled(self, key: Key) -> "PrefixLadder":
         """The same rungs on other subsamples, with their share of every stratum."""
+        if self.ordered:
+            return self
         return self.reordered(shuffle(key, self.num_rows, self.strata))
 
     def draw_hottest(self) -> Callable[[Key], Position] | None:
@@ -212,6 +225,19 @@ class Block(eqx.Module):
         block = self.ladder.bounds.index(self.first)
         (value,) = self.ladder.block_sums(position, block, block + 1)
         return value
+
+
+def depends_on_order(problem: Any) -> bool:
+    """Whether the likelihood of a few rows changes when they change places."""
+    if problem.independent:
+        return False
+    few = min(FEW_ROWS, problem.num_rows)
+    position = problem.draw_prior(jax.random.key(0))
+    rows = jax.tree.map(lambda leaf: jnp.asarray(leaf)[:few], problem.data)
+    back = jax.tree.map(lambda leaf: leaf[::-1], rows)
+    one, two = (float(jnp.sum(problem.terms(position, some))) for some in (rows, back))
+    tolerance = 1e-6 if jnp.result_type(float) == jnp.float64 else 1e-3
+    return not np.isclose(one, two, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
 def rows_between(data: Data, first: int, last: int) -> Data:
