@@ -21,7 +21,7 @@ from temperance.samplers.parallel import ParallelState, ParallelTempering
 from temperance.samplers.transitions import TemperedTransitions, TransitionState
 from temperance.testing import Verdict, invariance
 
-SIZES, SHARED = (2, 4, 9), 0.6
+SIZES, SHARED = (1, 4, 12), 0.6
 
 
 class Step(eqx.Module):
@@ -45,9 +45,8 @@ class Product(eqx.Module):
         order = jnp.arange(ladder.num_rows)
         if state.order is not None:
             orders, weights = order_law(ladder, self.shared)
-            order = jnp.asarray(orders)[
-                jax.random.choice(key_order, len(orders), p=jnp.asarray(weights))
-            ]
+            which = jax.random.choice(key_order, len(orders), p=jnp.asarray(weights))
+            order = jnp.asarray(orders, jnp.int32)[which]
         x = draw_rungs(key_rungs, ladder.reordered(order), self.shared)
         at = broken.placed(ladder, state._replace(points=state.points._replace(position=x)), order)
         return at if state.order is not None else at._replace(order=None)
@@ -63,7 +62,8 @@ def statistics(state: ParallelState) -> Array:
     parts = [jnp.ravel(x), known, jnp.stack(coupled), x.sum(axis=0)]
     if state.order is not None:
         first = (state.order[0] == jnp.arange(4)).astype(float)
-        parts += [first, first * x[0, 0], (state.order[3] == jnp.arange(4)) * x[1, 1]]
+        last = (state.order[3] == jnp.arange(4)).astype(float)
+        parts += [first, first * x[0, 0], last * x[1, 1], first * known[0], last * known[1]]
     return jnp.concatenate(parts)
 
 
@@ -81,11 +81,13 @@ def parallel(
 
 
 def verdict_on(sampler: ParallelTempering, seed: int, shared: float = 0.0) -> Verdict:
+    # A row of four is seldom the one that is exchanged.
+    least = 0.02 if sampler.refresh else 0.1
     exact = Product(ParallelTempering(make_ladder(sampler.ladder.sizes, shared), sampler.move,
                                       sampler.params, refresh=sampler.refresh), shared)  # fmt: skip
     return invariance(
         Step(sampler), exact, statistics, num_steps=9, seed=seed, num_replicates=2048,
-        band=(0.1, 1.0),
+        band=(least, 1.0),
     )  # fmt: skip
 
 
@@ -171,7 +173,7 @@ def test_after_a_refresh_points_know_their_new_rows(shared: float, seed: int):
     state = sampler.init(jnp.zeros(2))
     step = eqx.filter_jit(sampler.step)
     for i in range(6):
-        state, info = step(jax.random.fold_in(jax.random.key(seed), i), state)
+        state, _ = step(jax.random.fold_in(jax.random.key(seed), i), state)
     np.testing.assert_array_equal(np.sort(state.order), np.arange(12))
     assert not np.array_equal(state.order, np.arange(12))
     fresh = broken.placed(ladder, state, state.order)
