@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from jaxtyping import Array
 from tests import broken_subsampled as broken
-from tests.subsampled_rows import draw_rungs, make_ladder, order_law
+from tests.subsampled_rows import draw_rungs, make_ladder, make_rows, order_law
 
 from temperance._types import Key
 from temperance.errors import ArgumentError
@@ -19,6 +19,7 @@ from temperance.moves.metropolis import metropolis
 from temperance.prefix import PrefixLadder
 from temperance.samplers.parallel import ParallelState, ParallelTempering
 from temperance.samplers.transitions import TemperedTransitions, TransitionState
+from temperance.shuffle import Strata, shuffle
 from temperance.testing import Verdict, invariance
 
 SIZES, SHARED = (1, 4, 12), 0.6
@@ -181,6 +182,26 @@ def test_after_a_refresh_points_know_their_new_rows(shared: float, seed: int):
     np.testing.assert_allclose(
         table * state.points.components, table * fresh.points.components, rtol=1e-11
     )
+
+
+@pytest.mark.parametrize("shared", [0.0, SHARED])
+def test_strata_keep_their_places_under_exchanges(shared: float, seed: int):
+    labels = np.arange(12) % 3
+    ladder = make_ladder((3, 6, 12), shared)
+    strata = Strata.of(labels, 12)
+    ladder = eqx.tree_at(
+        lambda one: one.strata, ladder, strata, is_leaf=lambda leaf: leaf is None
+    ).reordered(jnp.asarray(shuffle(jax.random.key(seed), 12, strata)))
+    by_place = np.asarray(strata.labels())
+    rows = [tuple(row) for row in np.asarray(make_rows(12))]
+    sampler = parallel(ladder=ladder, refresh=5)
+    state = sampler.init(jnp.zeros(2))
+    step = eqx.filter_jit(sampler.step)
+    for i in range(8):
+        state, _ = step(jax.random.fold_in(jax.random.key(seed), i), state)
+    now = [labels[rows.index(tuple(row))] for row in np.asarray(ladder.data[state.order])]
+    np.testing.assert_array_equal(now, by_place)
+    assert not np.array_equal(state.order, np.arange(12))
 
 
 def test_what_cannot_be_refreshed_is_refused():

@@ -281,12 +281,17 @@ def checked_sizes(sizes: Numbers, num_rows: int) -> tuple[int, ...]:
         )
     merged = np.unique(values.astype(int))
     if merged.size < values.size:
-        warnings.warn(
-            f"{values.size - merged.size} rung(s) had as many rows as a neighbour and were merged: "
-            f"{merged.size} are left, of {merged.tolist()} rows",
-            SizeWarning,
-            stacklevel=3,
-        )
+        warn_of_merging(values.size, merged)
     if merged.size < 2:
         raise DataError(f"sizes: all rungs have {num_rows} rows; give smaller ones")
     return tuple(int(value) for value in merged)
+
+
+def warn_of_merging(wanted: int, sizes: np.ndarray) -> None:
+    """Say that fewer rungs are left than were asked for."""
+    warnings.warn(
+        f"{wanted - sizes.size} rung(s) had as many rows as a neighbour and were merged: "
+        f"{sizes.size} are left, of {sizes.tolist()} rows",
+        SizeWarning,
+        stacklevel=4,
+    )

@@ -32,7 +32,13 @@ from temperance._types import Data, Key, Options
 from temperance.checks import check_count
 from temperance.errors import ArgumentError
 from temperance.move import AbstractMove, Params
-from temperance.prefix import PrefixLadder, checked_sizes, depends_on_order, rows_at
+from temperance.prefix import (
+    PrefixLadder,
+    checked_sizes,
+    depends_on_order,
+    rows_at,
+    warn_of_merging,
+)
 from temperance.problem import Densities, Likelihood, OnVectorAndRows, Problem
 from temperance.schedule import equalise, rungs_for, transition_barrier
 from temperance.shuffle import Strata, shuffle
@@ -209,7 +215,10 @@ class Subsampling:
             num_rungs = int(np.clip(steps, 2, TRANSITION_STEPS)) + 1
         elif num_rungs is None:
             num_rungs = min(rungs_for(barrier), MOST_RUNGS)
-        return False, self.shares(self.num_rows * equalise(sizes / self.num_rows, rates, num_rungs))
+        shares = self.shares(self.num_rows * equalise(sizes / self.num_rows, rates, num_rungs))
+        if len(shares) < num_rungs:
+            warn_of_merging(num_rungs, self.sizes(shares))
+        return False, shares
 
     # -- parameters ----------------------------------------------------------------------------
 
