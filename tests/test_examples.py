@@ -34,7 +34,7 @@ def check(text: str, weight: str):
 
 
 def test_every_example_is_tested_here():
-    tested = {"bimodal_mixture", "by_hand", "logistic_regression"}
+    tested = {"bimodal_mixture", "by_hand", "logistic_regression", "subsampled_mixture"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
 
@@ -45,6 +45,14 @@ def test_by_hand():
 @slow
 def test_bimodal_mixture():
     check(output_of("bimodal_mixture"), "weight of the first mode")
+
+
+@slow
+def test_subsampled_mixture():
+    text = output_of("subsampled_mixture")
+    check(text, "weight of the first mode")
+    (share,) = numbers(text, "rows evaluated, of what as many evaluations on all rows would take:")
+    assert share < 0.6
 
 
 @slow
