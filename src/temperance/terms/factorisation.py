@@ -26,7 +26,7 @@ from temperance.terms.lapack import registered
 # Rows of a panel: 128 rows of 1,024 columns are a megabyte, which a core's own cache holds.
 WIDTH = 128
 
-Panels = tuple[Float[Array, "rows columns"], ...]
+Panels = tuple[Float[Array, "_ _"], ...]
 Vector = Float[Array, " n"]
 Matrix = Float[Array, "n n"]
 
