@@ -81,7 +81,7 @@ def gaussian_process(
     *,
     kernel: str | AbstractKernel = "squared_exponential",
     priors: Mapping[str, AbstractPrior] | None = None,
-    jitter: float = JITTER,
+    jitter: float | int = JITTER,
 ) -> Problem:
     """A `Problem` of the hyperparameters of a Gaussian process with Gaussian noise.
 
