@@ -80,6 +80,7 @@ def test_functions_have_the_moments_of_the_prediction(seed: int):
     posterior = one.posterior.to_dataset().isel(draw=[0] * 4000)
     many = xr.DataTree.from_dict({"posterior": posterior})
     found = tp.predict(problem, many, NEW, num_draws=None, functions=True, seed=seed)
+    assert found.draws is not None
     assert found.draws.shape == (4000, len(NEW))
     z = (found.draws - found.mean) / np.sqrt(found.variance)
     assert np.abs(z.mean(0)).max() < 5 / np.sqrt(4000)
