@@ -13,6 +13,7 @@ from temperance.move import Params
 from temperance.samplers.plain import Plain
 from temperance.testing import joint
 
+SIZE = {"num_steps": 5, "num_replicates": 2048}
 FEW = jnp.asarray([[-1.0], [0.2], [0.3], [1.1], [2.0]])
 
 
@@ -56,12 +57,12 @@ def prior_draw(key: Any):
 
 
 def test_hmc_leaves_the_posterior_invariant(seed: int):
-    verdict = joint(prior_draw, draw_data, hmc_step(), statistics, seed=seed, num_steps=5)
+    verdict = joint(prior_draw, draw_data, hmc_step(), statistics, seed=seed, **SIZE)
     assert verdict.passed, verdict
 
 
 def test_a_prior_without_its_jacobian_is_rejected(seed: int):
     wrong = hmc_step(noise=GammaWithoutJacobian(2.0, 2.0))
-    verdict = joint(prior_draw, draw_data, wrong, statistics, seed=seed, num_steps=5)
+    verdict = joint(prior_draw, draw_data, wrong, statistics, seed=seed, **SIZE)
     assert verdict.moving, verdict
     assert not verdict.lawful, verdict
