@@ -34,12 +34,24 @@ def check(text: str, weight: str):
 
 
 def test_every_example_is_tested_here():
-    tested = {"bimodal_mixture", "by_hand", "logistic_regression", "subsampled_mixture"}
+    tested = {
+        "bimodal_mixture", "by_hand", "gaussian_process", "logistic_regression",
+        "subsampled_mixture",
+    }  # fmt: skip
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
 
 def test_by_hand():
     check(output_of("by_hand"), "weight of the right mode")
+
+
+def test_gaussian_process():
+    text = output_of("gaussian_process")
+    first, second, third = numbers(text, "median length scales")
+    assert first < second < third
+    noise, spread, known = numbers(text, "noise")
+    assert abs(noise - known) < 4 * spread
+    assert numbers(text, "truth within two standard deviations at")[0] > 0.85
 
 
 @slow

@@ -49,7 +49,16 @@ class Arguments(NamedTuple):
 
 def scaled(log_length: Lengths, inputs: Inputs) -> Inputs:
     """Inputs in length scales, around their mean: what is lost in |a|^2 + |b|^2 - 2ab is least."""
-    return (inputs - jnp.mean(inputs, axis=0, keepdims=True)) * jnp.exp(-log_length)[None, :]
+    return scaled_alike(log_length, inputs, inputs)[0]
+
+
+def scaled_alike(
+    log_length: Lengths, inputs: Inputs, others: Float[Array, "m inputs"]
+) -> tuple[Inputs, Float[Array, "m inputs"]]:
+    """Inputs and others in length scales, around the mean of the inputs."""
+    mean = jnp.mean(inputs, axis=0, keepdims=True)
+    scale = jnp.exp(-log_length)[None, :]
+    return (inputs - mean) * scale, (others - mean) * scale
 
 
 def squared_distances(a: Inputs, b: Float[Array, "m inputs"]) -> Float[Array, "n m"]:
