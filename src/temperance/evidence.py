@@ -59,7 +59,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 from scipy.special import expit
 
 from temperance.diagnostics import standard_error
@@ -128,7 +128,9 @@ def _best_bridge(up: FloatArray, down: FloatArray) -> float:
         return float(np.mean(expit(up - f)) - np.mean(expit(f - down)))
 
     low, high = known.min() - 50.0, known.max() + 50.0
-    return float(brentq(excess, low, high, xtol=1e-12)) if excess(low) > 0 > excess(high) else 0.0
+    if not excess(low) > 0 > excess(high):
+        return 0.0
+    return root_scalar(excess, bracket=(low, high), xtol=1e-12).root
 
 
 def mbar(log_densities: npt.ArrayLike, log_z_hottest: float = 0.0) -> Estimate:
