@@ -25,11 +25,11 @@ class LadderThatForgetsToLift(PrefixLadder):
 class LadderThatTakesRowsForIndependent(PrefixLadder):
     """Evaluates only the new rows, though their terms look back."""
 
-    def block_sums(self, position: Any, first: int, last: int) -> list[Array]:
+    def block_sums(self, position: Any, rows: Any, first: int, last: int) -> list[Array]:
         low, high = self.bounds[first], self.bounds[last] if last > first else 0
         if last <= first + 1:
-            return [jnp.sum(self.terms(position, self.data[low:high]))] if last > first else []
-        return super().block_sums(position, first, last)
+            return [jnp.sum(self.terms(position, rows[low:high]))] if last > first else []
+        return super().block_sums(position, rows, first, last)
 
 
 class ParallelWithANaiveRedraw(ParallelTempering):

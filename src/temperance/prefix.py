@@ -147,7 +147,11 @@ class PrefixLadder(AbstractLadder):
         return jnp.asarray([1.0] * known + [0.0] * (len(self.bounds) - known))
 
     def at(self, rung: Rungs) -> "PrefixRung":
-        return PrefixRung(self, self.weights(rung), int(rung))
+        rows = rows_between(self.data, 0, self.sizes[int(rung)])
+        if int(rung) < self.num_rungs - 1:
+            # Taken here, before the loops of a move, and kept from being taken again inside them.
+            rows = jax.lax.optimization_barrier(rows)
+        return PrefixRung(self, self.weights(rung), int(rung), rows)
 
     def evaluate(self, position: Position, *, gradient: bool) -> Point:
         """All blocks; gradients are never kept."""
@@ -156,16 +160,19 @@ class PrefixLadder(AbstractLadder):
     def lift(self, rung: Rungs, point: Point) -> Point:
         """A point of `rung`, with the block that `rung + 1` adds to it."""
         block = self.num_blocks(int(rung))
-        (value,) = self.block_sums(point.position, block, block + 1)
+        (value,) = self.block_sums(point.position, self.data, block, block + 1)
         return point._replace(components=point.components.at[1 + block].set(value))
 
-    def block_sums(self, position: Position, first: int, last: int) -> list[Scalar]:
-        """The sums of the blocks from `first` to before `last`, in one call of the terms."""
+    def block_sums(self, position: Position, rows: Data, first: int, last: int) -> list[Scalar]:
+        """The sums of the blocks from `first` to before `last`, in one call of the terms.
+
+        `rows` hold the blocks up to `last` at least, from the first row on.
+        """
         bounds = self.bounds[first : last + 1]
         if len(bounds) < 2:
             return []
         begin = bounds[0] if self.independent else 0
-        values = self.terms(position, rows_between(self.data, begin, bounds[-1]))
+        values = self.terms(position, rows_between(rows, begin, bounds[-1]))
         return [jnp.sum(values[low - begin : high - begin]) for low, high in pairwise(bounds)]
 
     def reordered(self, order: Int[Array, " n"]) -> "PrefixLadder":
@@ -186,6 +193,7 @@ class PrefixRung(Rung):
     """A prefix ladder at one rung: everything here costs its own rows and no others."""
 
     index: int = eqx.field(static=True)
+    rows: Data
 
     @property
     def prefix(self) -> PrefixLadder:
@@ -196,7 +204,7 @@ class PrefixRung(Rung):
         ladder = self.prefix
         known = ladder.num_blocks(self.index)
         prior = ladder.log_prior(position)
-        sums = ladder.block_sums(position, 0, known)
+        sums = ladder.block_sums(position, self.rows, 0, known)
         unknown = [jnp.zeros_like(prior)] * (len(ladder.bounds) - 1 - known)
         return Point(position, jnp.stack([prior, *sums, *unknown]), None)
 
@@ -205,13 +213,12 @@ class PrefixRung(Rung):
         return jax.grad(lambda vector: self(unravel(vector)))(flat)
 
     def __call__(self, position: Position) -> Scalar:
-        ladder, size = self.prefix, self.prefix.sizes[self.index]
-        if size == 0:
+        ladder = self.prefix
+        if ladder.sizes[self.index] == 0:
             return ladder.log_prior(position)
-        rows = rows_between(ladder.data, 0, size)
         if ladder.log_likelihood is not None:
-            return ladder.log_prior(position) + ladder.log_likelihood(position, rows)
-        return ladder.log_prior(position) + jnp.sum(ladder.terms(position, rows))
+            return ladder.log_prior(position) + ladder.log_likelihood(position, self.rows)
+        return ladder.log_prior(position) + jnp.sum(ladder.terms(position, self.rows))
 
 
 class Block(eqx.Module):
@@ -223,7 +230,7 @@ class Block(eqx.Module):
 
     def __call__(self, position: Position) -> Scalar:
         block = self.ladder.bounds.index(self.first)
-        (value,) = self.ladder.block_sums(position, block, block + 1)
+        (value,) = self.ladder.block_sums(position, self.ladder.data, block, block + 1)
         return value
 
 
@@ -242,7 +249,8 @@ def depends_on_order(problem: Any) -> bool:
 
 def rows_between(data: Data, first: int, last: int) -> Data:
     """The rows from `first` to before `last`, both static."""
-    return jax.tree.map(lambda leaf: leaf[first:last], data)
+    return jax.tree.map(lambda rows: rows if rows.shape[0] == last - first else rows[first:last],
+                        data)  # fmt: skip
 
 
 def rows_at(data: Data, order: Int[Array, " n"]) -> Data:
