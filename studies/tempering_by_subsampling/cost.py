@@ -1,0 +1,123 @@
+"""What an iteration costs relative to the inner sampler: the paper's figure 1 and section 4.4.
+
+Every sampler of one problem is compiled first. Then they take turns, each running a block of
+iterations, and a cost is the median over rounds of the ratio of times within a round: whatever else
+the machine does falls on all of them alike. One chain, wall time and CPU time. What was evaluated is
+counted by the samplers themselves, in rows or, where terms look at each other, in units of n^3.
+"""
+
+import time
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from experiment import Experiment, Result
+from problems import problem_named
+from settings import EXPONENT, SAMPLERS, sampler_named, theory
+
+import temperance as tp
+from temperance.jobs import Blocks
+from temperance.runtime import scope
+from temperance.samplers.run import block_size
+
+# About how long a block of the inner sampler lasts, and how many rounds there are at least.
+BLOCK_SECONDS, FEWEST_ROUNDS, MOST_ROUNDS = 0.03, 3, 60
+NORMAL_ROWS, NORMAL_DIMENSION = (64, 128, 256, 512, 1024, 2048), 50
+GP_ROWS, GP_DIMENSION = (64, 128, 256, 512, 1024), 18
+# At a small scale the ends of the curve for HMC, and one size for Metropolis.
+ALWAYS = {("normal", 256), ("normal", 2048), ("gp", 128), ("gp", 512)}
+
+
+def experiments() -> list[Experiment]:
+    """One row a problem and move: its samplers take turns."""
+    rows = []
+    for problem, many, dimension in (
+        ("normal", NORMAL_ROWS, NORMAL_DIMENSION),
+        ("gp", GP_ROWS, GP_DIMENSION),
+    ):
+        for num_rows in many:
+            always = (problem, num_rows) in ALWAYS
+            seconds = 600.0 if problem == "gp" and num_rows > 256 else 120.0
+            rows += [
+                Experiment("cost", problem, num_rows, dimension, "hmc", "all", seconds,
+                           least=0.0 if always else 0.1),
+                Experiment("cost", problem, num_rows, dimension, "metropolis", "all", seconds,
+                           least=0.1),
+            ]  # fmt: skip
+    return rows
+
+
+def run_cost(row: Experiment) -> Result:
+    """Ratios of wall time, CPU time and what was evaluated, by sampler."""
+    problem = problem_named(row.problem, row.num_rows, row.dimension, None)
+    names = [*SAMPLERS, "plain velocity"] if row.move == "hmc" else [*SAMPLERS]
+    with scope("double"):
+        loops = {name: _loop(row, problem, name) for name in names}
+        counts = {name: _counted(problem, loops[name][0]) for name in names}
+        for _, run in loops.values():
+            run(1)
+        began = time.perf_counter()
+        loops["plain"][1](1)
+        once = time.perf_counter() - began
+        num_iterations = int(np.clip(BLOCK_SECONDS / once, 1, _size(problem)))
+        wall, cpu = _take_turns([run for _, run in loops.values()], num_iterations, row.seconds)
+    found: Result = {"num_iterations": num_iterations, "num_rounds": len(wall), "costs": {}}
+    for column, name in enumerate(names):
+        found["costs"][name] = {
+            "wall": _ratio(wall, column),
+            "cpu": _ratio(cpu, column),
+            "microseconds": 1e6 * float(np.median(wall[:, column])) / num_iterations,
+            "cpu_microseconds": 1e6 * float(np.median(cpu[:, column])) / num_iterations,
+            "evaluated": counts[name] / counts["plain"],
+            "theory": theory(name.split()[0], row.num_rows, EXPONENT[row.problem]),
+        }
+    return found
+
+
+def _size(problem: tp.Problem) -> int:
+    return block_size(1, sum(leaf.size for leaf in jax.tree.leaves(problem.example())))
+
+
+def _loop(row: Experiment, problem: tp.Problem, name: str) -> tuple[Any, Any]:
+    """A sampler, and the loop of `sample` over it."""
+    kind, _, integrator = name.partition(" ")
+    sampler = sampler_named(kind, problem, row.problem, row.move, integrator or "position")
+    start = jax.tree.map(jnp.asarray, problem.draw_prior(jax.random.key(1)))
+    state = jax.tree.map(lambda leaf: leaf[None], sampler.init(start))
+    blocks = Blocks(sampler, jax.random.key(0), 1, _size(problem))
+
+    def run(num_iterations: int) -> None:
+        blocks.draw((state, None), 0, num_iterations)
+
+    return sampler, run
+
+
+def _counted(problem: tp.Problem, sampler: Any) -> float:
+    """What one iteration evaluates, in rows or in units of n^3."""
+    tree = tp.sample(problem, sampler, num_draws=1, num_warmup=0, num_chains=1, progress=False)
+    name = "num_row_evaluations" if problem.independent else "num_cubic_units"
+    return float(tree.attrs[name])
+
+
+def _take_turns(runs: list[Any], count: int, seconds: float) -> tuple[np.ndarray, np.ndarray]:
+    """Wall and CPU seconds (round, sampler)."""
+    wall, cpu = [], []
+    began = time.perf_counter()
+    while len(wall) < MOST_ROUNDS:
+        if len(wall) >= FEWEST_ROUNDS and time.perf_counter() - began > seconds:
+            break
+        times = np.zeros((2, len(runs)))
+        # Each follows each other one equally often: what one leaves in the caches counts.
+        for place in np.roll(np.arange(len(runs)), len(wall)):
+            before = time.perf_counter(), time.process_time()
+            runs[place](count)
+            times[:, place] = time.perf_counter() - before[0], time.process_time() - before[1]
+        wall.append(times[0])
+        cpu.append(times[1])
+    return np.array(wall), np.array(cpu)
+
+
+def _ratio(seconds: np.ndarray, column: int) -> list[float]:
+    """Quartiles of the ratio to the inner sampler, the median in the middle."""
+    return np.quantile(seconds[:, column] / seconds[:, 0], [0.25, 0.5, 0.75]).tolist()
