@@ -54,6 +54,14 @@ def _save(figure: Any, path: Path, axes: Any = None) -> None:
     plt.close(figure)
 
 
+def _log_axes(axes: Any, *names: str) -> None:
+    """Logarithmic where there is something to show; a log axis without a number is an error."""
+    values = [np.asarray(line.get_ydata(), float) for line in axes.get_lines()]
+    values += [np.array([bar.get_height()]) for bar in axes.patches]
+    if any(np.any(np.isfinite(v) & (v > 0)) for v in values):
+        axes.set(**dict.fromkeys(names, "log"))
+
+
 def _costs(rows: Rows, path: Path) -> None:
     """Cost by rows: points measured, dashes theory, a cross what the paper observed."""
     figure, panels = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
@@ -72,7 +80,8 @@ def _costs(rows: Rows, path: Path) -> None:
             if many:
                 printed = OBSERVED_COST[problem][sampler]
                 axes.plot(1.25 * many[-1], printed, "x", color=COLOURS[sampler], ms=8, mew=2)
-        axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="cost relative to HMC alone")
+        _log_axes(axes, "xscale", "yscale")
+        axes.set(xlabel="rows", ylabel="cost relative to HMC alone")
         _plain_ticks(axes, many, (1, 2, 3, 5, 7, 13, 20))
         axes.set_title(f"{PROBLEMS[problem]}: wall time; x is the paper's", loc="left", fontsize=10)
     _save(figure, path, panels[0])
@@ -106,7 +115,8 @@ def _convergence(results: Rows, path: Path) -> None:
             axes.plot(x, rhat, color=COLOURS[sampler], lw=1.5, label=TITLES[sampler])
     for axes, label in zip(panels, ("draws a chain", "wall seconds"), strict=True):
         axes.axhline(1.1, color="0.4", ls="--", lw=1)
-        axes.set(xscale="log", yscale="log", xlabel=label)
+        _log_axes(axes, "xscale", "yscale")
+        axes.set(xlabel=label)
         axes.set_yticks((1, 1.1, 1.5, 2, 3, 5, 10), ("1", "1.1", "1.5", "2", "3", "5", "10"))
         axes.minorticks_off()
     panels[0].set(ylabel="R-hat, median over dimensions")
@@ -131,7 +141,8 @@ def _sizes(rows: Rows, path: Path) -> None:
             axes.plot(x, [r["ess_per_second"] for r in mine], label=TITLES[sampler], **style)
             style |= {"mfc": "white", "ls": "none"}
             axes.plot(x, [r["ess_between_per_second"] for r in mine], **style)
-        axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="effective samples a second")
+        _log_axes(axes, "xscale", "yscale")
+        axes.set(xlabel="rows", ylabel="effective samples a second")
         _plain_ticks(axes, sorted({int(r["num_rows"]) for r in those}))
         title = f"{PROBLEMS[problem]}, {dimension + EXTRA[problem]} parameters, {MOVES[move]}"
         axes.set_title(title, loc="left", fontsize=10)
@@ -170,7 +181,8 @@ def _gain_panel(axes: Any, rows: Rows, problem: str, move: str, by_size: dict[in
             printed = float(figures[sampler].rstrip("*")) / base
             axes.plot(x, printed, "x", color=COLOURS[sampler], ms=7)
     axes.axhline(1.0, color="0.4", lw=1)
-    axes.set(yscale="log", xlabel="parameters", ylabel="effective samples a second, over inner")
+    _log_axes(axes, "yscale")
+    axes.set(xlabel="parameters", ylabel="effective samples a second, over inner")
     axes.set_xticks(range(len(by_size)), [str(size) for size in by_size])
     title = f"{PROBLEMS[problem]}, {MOVES[move]} within, ours at N = {int(num_rows)}; x the paper's"
     axes.set_title(title, loc="left", fontsize=10)
@@ -189,6 +201,7 @@ def _winners(rows: Rows, path: Path) -> None:
             x = [p + 0.15 * (i - 2) for p, key in enumerate(problems) if key in mine]
             y = [mine[key][name] for key in problems if key in mine]
             axes.bar(x, y, 0.14, color=COLOURS[method], label=method)
-        axes.set(yscale="log", ylabel=label)
+        _log_axes(axes, "yscale")
+        axes.set(ylabel=label)
         axes.set_xticks(range(len(problems)), [f"{p}\nN = {n}" for p, n in problems])
     _save(figure, path, panels[0])
