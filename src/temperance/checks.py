@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from temperance._types import Key, Keys
 from temperance.errors import ArgumentError, PositionError, StartError, TermsError
-from temperance.ladder import AbstractLadder
+from temperance.ladder import AbstractLadder, AbstractUniformLadder
 from temperance.layout import Layout
 from temperance.problem import Densities, Problem, Target
 
@@ -69,6 +69,14 @@ def _check_terms(problem: Problem, densities: Densities) -> None:
             "terms[i] must be log p(y_i | y_<i, x), so nothing may be centred, scaled or averaged "
             "over all rows inside terms: do that to the data beforehand"
         )
+    if problem.log_likelihood is not None:
+        some = jax.tree.map(lambda rows: rows[:few], data)
+        total = np.asarray(problem.log_likelihood(position, some))
+        if total.shape != () or not _alike(total, whole.sum()):
+            raise TermsError(
+                f"log_likelihood: wanted the sum of the terms, {whole.sum()} on the first {few} "
+                f"rows, got {total}"
+            )
     if problem.independent:
         tail = _terms(problem, position, data, half, few)
         if not _alike(tail, whole[half:]):
@@ -105,7 +113,12 @@ def _try_starts(
     ladder: AbstractLadder, draw: Any, place: Layout | None, keys: Keys, gradient: bool
 ) -> tuple[Array, Array]:
     vectors = jax.vmap(draw)(keys)
-    points = jax.vmap(lambda x: ladder.evaluate(_placed(place, x), gradient=gradient))(vectors)
+
+    def evaluate(x: Array) -> Any:
+        return ladder.evaluate(_placed(place, x), gradient=gradient and ladder.keeps_gradients)
+
+    uniform = isinstance(ladder, AbstractUniformLadder)
+    points = jax.vmap(evaluate)(vectors) if uniform else jax.lax.map(evaluate, vectors)
     good = jnp.all(jnp.isfinite(points.components), axis=1)
     for gradient_of_one in points.gradients or ():
         good &= jnp.all(jnp.isfinite(gradient_of_one), axis=1)

@@ -56,7 +56,7 @@ class TunedJob:
         plan = self.plan
         names = (
             "method", "move", "num_chains", "num_warmup", "num_rungs", "betas", "hottest", "scheme",
-            "swaps_per_sweep",
+            "swaps_per_sweep", "refresh", "evidence", "strata",
         )  # fmt: skip
         options = {name: getattr(plan, name) for name in names}
         return options | {"sweeps_per_draw": self.sweeps_per_draw}

@@ -15,6 +15,9 @@ sums over blocks of rows) it is a nested subsample. Whoever holds the components
 without another evaluation. `map_rungs` and `fold_rungs` are the only places that know whether the
 rungs of a ladder run one program (a traced rung, `vmap` and `scan`) or one program each (a static
 rung, unrolled in Python).
+
+Where a hot rung must not pay for what only colder ones need (prefix.py), a point knows the
+components of its own rung, and `lift` evaluates what the next colder rung adds.
 """
 
 import abc
@@ -60,7 +63,12 @@ class AbstractLadder(eqx.Module):
     A subclass gives the components and their weights. The increment is the primitive: whatever a
     subclass does to make densities cheap, `log_increment(k, x)` must equal
     `log_density(k + 1, x) - log_density(k, x)` for every x, or samplers are silently biased.
+    `keeps_gradients` says that points carry their components' gradients for moves that use them.
     """
+
+    @property
+    def keeps_gradients(self) -> bool:
+        return True
 
     @property
     @abc.abstractmethod
@@ -105,6 +113,10 @@ class AbstractLadder(eqx.Module):
         steps = jnp.diff(self.weight_table(), axis=0)
         return jax.vmap(weighted, in_axes=(0, None))(steps, components)
 
+    def lift(self, rung: Rungs, point: Point) -> Point:
+        """A point of `rung`, with what `rung + 1` asks of it; here it knows everything already."""
+        return point
+
     def draw_hottest(self) -> Callable[[Key], Position] | None:
         """How to draw exactly from rung 0, or None where nobody knows."""
         return None
@@ -132,6 +144,10 @@ class Rung(eqx.Module):
         assert point.gradients is not None, "this point was evaluated without gradients"
         shares = (share(self.weights[c], one) for c, one in enumerate(point.gradients))
         return functools.reduce(jnp.add, shares)
+
+    def slope(self, position: Position) -> Float[Array, " d"]:
+        """The gradient of log pi_k at a bare position, laid out as one vector."""
+        return self.gradient(self.evaluate(position, gradient=True))
 
     def __call__(self, position: Position) -> Scalar:
         """Log pi_k at a bare position: for kernels that do their own bookkeeping."""

@@ -30,6 +30,13 @@ LADDER_OPTIONS = {
     "hottest": "the smallest beta (default 0: the prior or base itself)",
 }
 
+SUBSAMPLE_OPTIONS = {
+    "num_rungs": "number of rungs (default: chosen from the measured barrier)",
+    "sizes": "rows of each rung, increasing to all of them, or shares to 1.0; kept as given",
+    "hottest": "rows of the smallest subsample, or its share (default: from a pilot)",
+    "strata": "a label for each row: every rung has its share of each label",
+}
+
 METHODS = {
     method.name: method
     for method in (
@@ -47,7 +54,27 @@ METHODS = {
             evidence=True,
         ),
         Method(
+            "spt",
+            "parallel tempering, hot by nested subsamples",
+            SUBSAMPLE_OPTIONS
+            | {
+                "refresh": "exchanges of rows between subsamples a sweep (default 0; True: some)",
+                "evidence": "log evidence (default: where the ladder starts at the prior)",
+                "scheme": "swaps: deo (default), seo or sweep",
+                "sweeps_per_draw": "sweeps for each kept draw (default 2)",
+                "swaps_per_sweep": "rounds of swaps in a sweep (default 2; 1 for sweep)",
+            },
+            ("vandemeent2014", "geyer1991", "syed2022", "shirts2008", "xie2011"),
+            evidence=True,
+        ),
+        Method(
             "tt", "tempered transitions, hot by powers", LADDER_OPTIONS, ("neal1996", "syed2022")
+        ),
+        Method(
+            "stt",
+            "tempered transitions, hot by fresh subsamples",
+            SUBSAMPLE_OPTIONS,
+            ("vandemeent2014", "neal1996", "syed2022"),
         ),
     )
 }

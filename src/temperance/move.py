@@ -30,19 +30,27 @@ class Params(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What one step says of itself; evaluations are of densities, with or without gradient."""
+    """What one step says of itself; evaluations are of densities, with or without gradient.
+
+    `num_values` are those without. `impossible` says that the step ended where the density is
+    zero. `slope` is a gradient that it saw near its start, for warm-up to learn scales from where
+    points carry none.
+    """
 
     acceptance: Float[Array, " parts"]
     accepted: Bool[Array, ""]
     diverging: Bool[Array, ""]
     num_evaluations: Int[Array, ""]
+    num_values: Int[Array, ""] | int = 0
+    impossible: Bool[Array, ""] | bool = False
+    slope: Float[Array, " d"] | None = None
 
 
 class AbstractMove(eqx.Module):
     """A kernel that leaves a rung's density invariant.
 
-    `reversible` says that the kernel satisfies detailed balance, which tempered transitions need;
-    `exact` that it leaves the density invariant rather than nearly so. A move that declares
+    `reversible` says that the kernel satisfies detailed balance; tempered transitions need that, or
+    a `reversal`. `exact` says that it leaves the density invariant rather than nearly so. A move that declares
     either falsely biases its samplers without any sign of it in the output.
     """
 
@@ -63,6 +71,14 @@ class AbstractMove(eqx.Module):
         sizes = zip(self.step_sizes, self.longest_steps(), strict=True)
         return jnp.asarray([min(start, most) if s is None else s for s, most in sizes], float)
 
+    def reversal(self) -> "AbstractMove | None":
+        """The kernel run backwards, with the same parameters; None where nobody knows it."""
+        return self if self.reversible else None
+
+    def sees_gradients(self) -> bool:
+        """Whether every step sees a gradient, at its point or on its way."""
+        return self.uses_gradient
+
     def longest_steps(self) -> tuple[float, ...]:
         """Step sizes beyond which a part gains nothing, whatever it accepts."""
         return (math.inf,) * len(self.step_sizes)
@@ -76,6 +92,11 @@ def whiten(factor: Array, vector: Float[Array, " d"]) -> Float[Array, " d"]:
 def colour(factor: Array, vector: Float[Array, " d"]) -> Float[Array, " d"]:
     """Factor v: how an isotropic step looks in the position's coordinates."""
     return factor * vector if factor.ndim == 1 else factor @ vector
+
+
+def slope_at(rung: Rung, point: Point) -> Float[Array, " d"]:
+    """The rung's gradient at a point: from what it carries, or evaluated where it carries none."""
+    return rung.slope(point.position) if point.gradients is None else rung.gradient(point)
 
 
 def acceptance_of(log_ratio: Float[Array, "*shape"]) -> tuple[Array, Array]:

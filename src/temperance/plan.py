@@ -7,12 +7,14 @@
     draw     nothing adapts
 
 Tempered transitions warm up as parallel tempering, whose swaps measure the barrier that spaces the
-rungs of a transition, and then change over. A `Stage` together with the arrays it carries is all
+rungs of a transition, and then change over. On nested subsamples a rung's size is part of its
+program, so sizes change between pilots and never during warm-up (subsampling.py). A `Stage` together with the arrays it carries is all
 that a run knows, and the next stage is a pure function of both: a run resumed from any block goes
 the same way as one that was never stopped.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import equinox as eqx
@@ -31,6 +33,7 @@ from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.plain import Plain
 from temperance.samplers.transitions import TemperedTransitions
 from temperance.schedule import equalise, initial_betas, rungs_for, transition_rungs_for
+from temperance.subsampling import Subsampling
 from temperance.warmup import Adaptation, Settled, begin, learn_factor, rounds, transplant
 
 PILOT_RUNGS = 10
@@ -80,27 +83,49 @@ class Plan:
     key: Key
     num_rungs: int | None = None
     betas: tuple[float, ...] | None = None
-    hottest: float = 0.0
+    hottest: float | None = None
     scheme: str = "deo"
     swaps_per_sweep: int = 1
+    refresh: int = 0
+    evidence: bool | None = None
+    strata: Any = None
 
     # -- samplers ------------------------------------------------------------------------------
 
-    def ladder(self, betas: tuple[float, ...]) -> AbstractLadder:
+    @cached_property
+    def subsampling(self) -> Subsampling | None:
+        """How rows are left out, if that is what is hot."""
+        if self.method not in ("spt", "stt"):
+            return None
+        assert isinstance(self.problem, Problem)
+        return Subsampling(
+            self.problem, self.densities, self.strata, self.key, self.method == "stt",
+            self.hottest, bool(self.evidence),
+        )  # fmt: skip
+
+    def ladder(self, stage: Stage) -> AbstractLadder:
         d = self.densities
         if self.method == "plain":
             return SingleRung(d.whole)
         assert d.hot is not None
-        return GeometricLadder(d.hot, d.cold, betas, bridge=d.bridge, draw_hot=d.draw)
+        if self.subsampling is not None:
+            return self.subsampling.ladder(stage.betas, pilot=stage.kind == "pilot")
+        return GeometricLadder(d.hot, d.cold, stage.betas, bridge=d.bridge, draw_hot=d.draw)
 
     def sampler(self, stage: Stage, params: Params) -> Any:
         """The sampler of a stage; transitions are built for drawing only."""
-        ladder = self.ladder(stage.betas)
+        ladder = self.ladder(stage)
         if self.method == "plain":
             return Plain(ladder, self.move, params)
-        if self.method == "tt" and stage.kind == "draw":
+        if self.method in TRANSITIONS and stage.kind == "draw":
             return TemperedTransitions(ladder, self.move, params)
-        return ParallelTempering(ladder, self.move, params, self.scheme, self.swaps_per_sweep)
+        refresh = self.refresh if stage.kind == "draw" else 0
+        # From the prior on, log evidence can be had for a few values a draw.
+        complete = stage.kind == "draw" and not refresh and self.evidence is not False
+        return ParallelTempering(
+            ladder, self.move, params, self.scheme, self.swaps_per_sweep,
+            refresh, complete and stage.betas[0] == 0.0,
+        )  # fmt: skip
 
     def stage_key(self, stage: Stage) -> Key:
         """The pilot's key is the same for every seed."""
@@ -119,11 +144,14 @@ class Plan:
             betas = (1.0,)
         elif self.betas is not None:
             betas = self.betas
+        elif self.subsampling is not None:
+            betas = self.subsampling.initial(self.num_rungs or PILOT_RUNGS)
         else:
-            betas = _floats(initial_betas(self.num_rungs or PILOT_RUNGS, self.hottest))
+            betas = _floats(initial_betas(self.num_rungs or PILOT_RUNGS, self.hottest or 0.0))
         if not lengths:
             return self._fresh(Stage("draw", 0, self.num_draws, betas), None)
-        if self.method != "plain" and self.betas is None and self.num_rungs is None:
+        unknown = self.num_rungs is None or self.subsampling is not None
+        if self.method != "plain" and self.betas is None and unknown:
             return self._fresh(Stage("pilot", 0, max(20, self.num_warmup // 20), betas), None)
         return self._fresh(Stage("warm", 0, lengths[0], betas), None)
 
@@ -143,7 +171,8 @@ class Plan:
         """Betas, factors and step sizes from a finished round; its last one only settles."""
         settles = stage.kind == "warm" and stage.index + 1 >= len(rounds(self.num_warmup))
         betas = np.asarray(stage.betas)
-        rejection = 1 - np.asarray(adaptation.swap_acceptance, float) / max(1, stage.length)
+        tried = np.maximum(np.asarray(adaptation.swap_tried, float), 1.0)
+        rejection = 1 - np.asarray(adaptation.swap_acceptance, float) / tried
         rejection = np.clip(rejection, 0.0, 1.0)
         if len(betas) > 1:
             stage = replace(stage, rejection=_floats(rejection))
@@ -151,10 +180,10 @@ class Plan:
             return stage, adaptation.params()
         factor = learn_factor(adaptation, self.move.metric, self.num_chains)
         sizes = np.exp(np.asarray(adaptation.log_step_mean))
-        if self.ladder(stage.betas).draw_hottest() is not None:
+        if self.ladder(stage).draw_hottest() is not None:
             sizes[0] = sizes[1]
         params = Params(jnp.asarray(sizes), jnp.asarray(factor))
-        if len(betas) == 1 or self.betas is not None:
+        if len(betas) == 1 or self.betas is not None or self.subsampling is not None:
             return stage, params
         new = equalise(betas, rejection)
         return replace(stage, betas=_floats(new)), transplant(betas, new, params)
@@ -163,6 +192,8 @@ class Plan:
         if stage.index % 2 == 0:
             following = replace(stage, index=stage.index + 1, length=2 * stage.length)
             return following, self._carry(following, params, state)
+        if self.subsampling is not None:
+            return self._after_subsampled_pilot(stage, params)
         barrier = float(np.sum(stage.rejection))
         num_rungs = len(stage.betas)
         wanted = rungs_for(barrier)
@@ -180,11 +211,23 @@ class Plan:
         lengths = rounds(self.num_warmup)
         return self._fresh(Stage("warm", 0, lengths[0], _floats(new), barrier=barrier), params)
 
+    def _after_subsampled_pilot(self, stage: Stage, params: Params) -> tuple[Stage, PyTree]:
+        assert self.subsampling is not None
+        again, betas = self.subsampling.after_pilot(stage.betas, stage.rejection, self.num_rungs)
+        params = self.subsampling.transplant(stage.betas, betas, params)
+        if again:
+            return self._fresh(Stage("pilot", stage.index + 1, stage.length // 2, betas), params)
+        barrier = float(np.sum(stage.rejection))
+        lengths = rounds(self.num_warmup)
+        return self._fresh(Stage("warm", 0, lengths[0], betas, barrier=barrier), params)
+
     def _draw(self, stage: Stage, params: Params, state: PyTree) -> tuple[Stage, PyTree]:
         following = Stage("draw", 0, self.num_draws, stage.betas, stage.rejection, stage.barrier)
-        if self.method != "tt":
+        if self.method not in TRANSITIONS:
+            if self.refresh:
+                state = self._start(following, params, state.points.position)
             return following, self._carry(following, params, state)
-        num_rungs = self.num_rungs
+        num_rungs = len(stage.betas) if self.subsampling is not None else self.num_rungs
         if self.betas is None and num_rungs is None:
             num_rungs = transition_rungs_for(stage.barrier)
         if self.betas is None and num_rungs != len(stage.betas):
@@ -212,7 +255,7 @@ class Plan:
         """Starting points drawn anew."""
         num_rungs = len(stage.betas)
         starts = starting_points(
-            self.ladder(stage.betas),
+            self.ladder(stage),
             self.problem,
             self.densities,
             jax.random.fold_in(self.stage_key(stage), STARTS),
@@ -221,10 +264,12 @@ class Plan:
         )
         if params is None:
             params = initial_params(self.move, starts)
+            if self.subsampling is not None:
+                params = self.subsampling.heated(stage.betas, params, self.move)
         return stage, self._carry(stage, params, self._start(stage, params, starts))
 
     def _carry(self, stage: Stage, params: Params, state: PyTree) -> PyTree:
-        if self.method == "tt" and stage.kind == "draw":
+        if self.method in TRANSITIONS and stage.kind == "draw":
             return state, Settled(params)
         return state, begin(self.sampler(stage, params), state)
 
@@ -236,6 +281,7 @@ class Plan:
 
 
 KINDS = ("pilot", "warm", "draw")
+TRANSITIONS = ("tt", "stt")
 
 
 @eqx.filter_jit

@@ -33,7 +33,8 @@ class Problem:
     methods use its draws in place of a move at the hottest rung. A constant left out of
     `log_prior` cancels from the log evidence of power posteriors. `independent=True` says that the
     term of one row does not look at the others. `dims` and `coords` name the axes of the
-    position's leaves in the result, as in ArviZ.
+    position's leaves in the result, as in ArviZ. `log_likelihood`, if given, must be the sum of the
+    terms; it takes their place where its gradient is cheaper than through the terms.
     """
 
     log_prior: LogDensity
@@ -43,6 +44,7 @@ class Problem:
     independent: bool = True
     dims: Dims = None
     coords: Coords = None
+    log_likelihood: Callable[[Position, Data], Scalar] | None = None
 
     def __post_init__(self):
         for name in ("log_prior", "terms", "draw_prior"):
@@ -127,9 +129,23 @@ class Likelihood(eqx.Module):
     terms: Terms
     data: Data
     layout: Layout
+    log_likelihood: Callable[[Position, Data], Scalar] | None = None
 
     def __call__(self, vector: Float[Array, " d"]) -> Scalar:
-        return jnp.sum(self.terms(self.layout.unravel(vector), self.data))
+        position = self.layout.unravel(vector)
+        if self.log_likelihood is not None:
+            return self.log_likelihood(position, self.data)
+        return jnp.sum(self.terms(position, self.data))
+
+
+class OnVectorAndRows(eqx.Module):
+    """A function of a position and rows, as one of a vector and rows."""
+
+    function: Callable[..., Array]
+    layout: Layout
+
+    def __call__(self, vector: Float[Array, " d"], rows: Data) -> Array:
+        return self.function(self.layout.unravel(vector), rows)
 
 
 class Posterior(eqx.Module):
@@ -169,7 +185,7 @@ def densities_of(problem: Problem | Target) -> Densities:
         layout = Layout.of(problem.example())
         prior = OnVector(problem.log_prior, layout)
         data = jax.tree.map(_as_array, problem.data)
-        likelihood = Likelihood(problem.terms, data, layout)
+        likelihood = Likelihood(problem.terms, data, layout, problem.log_likelihood)
         draw = DrawVector(problem.draw_prior, layout)
         whole = Posterior(prior, likelihood)
         return Densities(prior, likelihood, whole, draw, layout, False, problem.num_rows)

@@ -15,9 +15,11 @@ from temperance.errors import FileFormatError, ResultError
 from temperance.evidence import mbar, stepping_stones
 from temperance.jobs import Finished
 from temperance.layout import Layout
+from temperance.prefix import PrefixLadder
 from temperance.problem import Problem, Target
 from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.plain import Plain
+from temperance.work import work
 
 # Numbers that the evidence estimators hold at once; more draws than this are thinned for them.
 MOST_NUMBERS = 3e7
@@ -32,7 +34,7 @@ def result_tree(
 
     draws = {name: np.moveaxis(array, 0, 1) for name, array in finished.draws.items()}
     sampler = finished.sampler
-    rows = float(draws["num_evaluations"].sum()) * finished.sweeps_per_draw
+    evaluations = float(draws["num_evaluations"].sum()) * finished.sweeps_per_draw
     return to_datatree(
         layout.split(draws["position"]),
         _sample_stats(draws),
@@ -46,8 +48,8 @@ def result_tree(
             "inference_library": "temperance",
             "inference_library_version": __version__,
             "sweeps_per_draw": finished.sweeps_per_draw,
-            "num_evaluations": rows,
-            "num_row_evaluations": rows * attrs["num_rows"],
+            "num_evaluations": evaluations,
+            **work(draws, finished, attrs["num_rows"]),
         },
     )
 
@@ -78,23 +80,38 @@ def _tempering(draws: dict[str, np.ndarray], finished: Finished) -> dict[str, An
     betas = getattr(sampler.ladder, "betas", None)
     if betas is not None:
         group["beta"] = (("rung",), np.asarray(betas))
+    if isinstance(sampler.ladder, PrefixLadder):
+        group["size"] = (("rung",), np.asarray(sampler.ladder.sizes))
+    if "refreshed" in draws:
+        group["refresh_rate"] = ((), draws["refreshed"].mean())
     if "transition_accepted" in draws:
         group["transition_rate"] = ((), draws["transition_accepted"].mean())
     if "swap_acceptance" not in draws:
         return group
-    rejection = 1 - draws["swap_acceptance"].mean(axis=(0, 1))
+    if "components" in draws:
+        names = ("chain", "draw", "sweep", "rung", "component")
+        group["components"] = (names, draws["components"])
+    rejection = 1 - _swap_rates(draws)
     return group | {
         "swap_acceptance": (("pair",), 1 - rejection),
         "barrier": ((), rejection.sum()),
         "round_trips": (("chain",), draws["round_trips"][:, -1] - draws["round_trips"][:, 0]),
         "replica": (("chain", "draw", "rung"), draws["replica"].astype(np.int32)),
-        "components": (("chain", "draw", "sweep", "rung", "component"), draws["components"]),
     }
+
+
+def _swap_rates(draws: dict[str, np.ndarray]) -> np.ndarray:
+    """Each pair's mean acceptance, over the sweeps in which it is known."""
+    known = draws["swap_acceptance"].mean(axis=(0, 1))
+    if "swap_tried" not in draws:
+        return known
+    often = np.minimum(draws["swap_tried"], 1.0).mean(axis=(0, 1))
+    return known / np.where(often > 0, often, 1.0)
 
 
 def _evidence(draws: dict[str, np.ndarray], sampler: Any) -> dict[str, Any]:
     normalised = getattr(sampler.ladder, "betas", np.ones(1))[0] == 0
-    if not (isinstance(sampler, ParallelTempering) and normalised):
+    if not (isinstance(sampler, ParallelTempering) and normalised and "components" in draws):
         return {}
     weights = np.asarray(sampler.ladder.weight_table(), float)
     # Several sweeps of each draw count, and not only those whose position is kept.
@@ -129,7 +146,8 @@ def log_evidence(tree: Any, estimator: str = "mbar") -> tuple[float, float]:
     if "evidence" not in tree.children:
         raise ResultError(
             f"a run of method {tree.attrs.get('method', '?')!r} with these options gives no log "
-            "evidence: use method='pt' with betas that start at 0 (the normalised prior or base)"
+            "evidence: use method='pt' with betas that start at 0 (the normalised prior or base), "
+            "or method='spt' with evidence=True"
         )
     known = list(tree["evidence"]["estimator"].values)
     if estimator not in known:

@@ -22,17 +22,19 @@ from temperance.geometric import check_betas
 from temperance.jobs import HandJob, Job, TunedJob
 from temperance.methods import METHODS, check_options, method_named, move_named
 from temperance.move import AbstractMove
-from temperance.plan import Plan
+from temperance.plan import TRANSITIONS, Plan
 from temperance.problem import Densities, Problem, Target, densities_of
 from temperance.progress import reporter
 from temperance.result import result_tree
 from temperance.runtime import across_precisions, scope
 from temperance.samplers.run import block_size
 from temperance.samplers.swaps import SCHEMES
+from temperance.subsampling import subsampled_options
 
 # A sweep crosses a few pairs of rungs at most, so a kept draw of parallel tempering is several.
-SWEEPS_PER_DRAW = {"pt": 8}
-# Swaps evaluate nothing, so every pair of neighbours gets its turn between two explorations.
+SWEEPS_PER_DRAW = {"pt": 8, "spt": 2}
+SUBSAMPLED = ("spt", "stt")
+# Swaps evaluate little or nothing, so every pair of neighbours gets its turn between two moves.
 SWAPS_PER_SWEEP = {"deo": 2, "seo": 2, "sweep": 1}
 
 
@@ -137,21 +139,17 @@ def _tuned(
             f"method {name!r} heats the target towards a base and this Target has none: give "
             "Target(..., base=Gaussian(mean, covariance)), or use method='plain'"
         )
-    if name == "tt" and not (kernel.reversible and kernel.exact):
+    if name in TRANSITIONS and (kernel.reversal() is None or not kernel.exact):
         raise MoveError(
-            "tempered transitions need a reversible, exact move, and `alternate` is not "
-            "reversible: use metropolis, mala, hmc, nuts or slice, or repeat one of them"
+            f"tempered transitions need an exact move that can be run backwards, and {kernel} is "
+            "not: use metropolis, mala, hmc, nuts or slice, or repeat or alternate some of them"
         )
-    betas = options.get("betas")
-    betas = None if betas is None else tuple(float(b) for b in check_betas(betas))
+    betas, own = _rungs(problem, name, options)
     num_rungs = options.get("num_rungs")
     if num_rungs is not None:
         num_rungs = check_count("num_rungs", num_rungs, 2)
         if betas is not None and len(betas) != num_rungs:
             raise ArgumentError(f"num_rungs is {num_rungs}, but there are {len(betas)} betas")
-    hottest = options.get("hottest", 0.0)
-    if not (isinstance(hottest, int | float) and 0 <= hottest < 1):
-        raise ArgumentError(f"hottest: wanted a beta in [0, 1), got {hottest!r}")
     scheme = options.get("scheme", "deo")
     if scheme not in SCHEMES:
         raise unknown_name("swap scheme", scheme, SCHEMES)
@@ -163,9 +161,28 @@ def _tuned(
     )
     plan = Plan(
         problem, densities, name, kernel, key=key, num_rungs=num_rungs, betas=betas,
-        hottest=float(hottest), scheme=scheme, swaps_per_sweep=swaps, **counts,
+        scheme=scheme, swaps_per_sweep=swaps, **own, **counts,
     )  # fmt: skip
     return TunedJob(plan, sweeps), name
+
+
+def _rungs(
+    problem: Problem | Target, name: str, options: Options
+) -> tuple[tuple[float, ...] | None, Options]:
+    """The betas, if they are given, and what else a method's ladder is told."""
+    hottest = options.get("hottest")
+    if name not in SUBSAMPLED:
+        if hottest is not None and not (_is_number(hottest) and 0 <= hottest < 1):
+            raise ArgumentError(f"hottest: wanted a beta in [0, 1), got {hottest!r}")
+        betas = options.get("betas")
+        betas = None if betas is None else tuple(float(b) for b in check_betas(betas))
+        return betas, {"hottest": hottest}
+    if not isinstance(problem, Problem):
+        raise ArgumentError(
+            f"method {name!r} leaves rows out, and a Target has none: write it as a Problem with "
+            "one term for each row, or heat it by powers with method='pt' or 'tt'"
+        )
+    return subsampled_options(problem, options)
 
 
 def _by_hand(
@@ -208,9 +225,12 @@ def _key(seed: int) -> Key:
         return jax.random.key(seed)
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _check_limit(name: str, value: Any) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and not (number and value > 0):
+    if value is not None and not (_is_number(value) and value > 0):
         raise ArgumentError(f"{name}: wanted a positive number or None, got {value!r}")
 
 

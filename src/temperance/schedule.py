@@ -98,6 +98,11 @@ def transition_rungs_for(barrier: float) -> int:
     return min(max(num_steps + 1, 2), _MOST_TRANSITION_RUNGS)
 
 
+def transition_barrier(num_steps: int) -> float:
+    """The barrier that a tempered transition of so many steps crosses 0.4 of the time."""
+    return math.sqrt(num_steps / _STEPS_PER_SQUARED_BARRIER)
+
+
 def _coordinate(betas: FloatArray) -> FloatArray:
     return np.log(betas) if betas[0] > 0.0 else betas**_POWER
 

@@ -47,6 +47,7 @@ class Adaptation(NamedTuple):
     positions: Moments
     gradients: Moments | None
     swap_acceptance: Float[Array, " rungs-1"]
+    swap_tried: Float[Array, " rungs-1"]
     num_steps: Int[Array, ""]
 
     def params(self, learning: Bool[Array, ""] | bool = False) -> Params:
@@ -67,6 +68,7 @@ class Adaptation(NamedTuple):
         log_step_mean = weight * log_step + (1 - weight) * self.log_step_mean
         free = _free(sampler)
         swaps = getattr(info, "swap_acceptance", None)
+        tried = getattr(info, "swap_tried", None)
         return self._replace(
             log_step=jnp.where(free, log_step, self.log_step),
             log_step_mean=jnp.where(free, log_step_mean, self.log_step_mean),
@@ -74,9 +76,11 @@ class Adaptation(NamedTuple):
             positions=_add(self.positions, jax.vmap(sampler.positions)(state)),
             gradients=None
             if self.gradients is None
-            else _add(self.gradients, jax.vmap(sampler.gradients)(state)),
+            else _add(self.gradients, _gradients(sampler, state, info)),
             swap_acceptance=self.swap_acceptance
             + (0.0 if swaps is None else jnp.mean(swaps, axis=0)),
+            swap_tried=self.swap_tried
+            + (1.0 if tried is None else jnp.mean(jnp.minimum(tried, 1.0), axis=0)),
             num_steps=count,
         )
 
@@ -110,7 +114,8 @@ def begin(sampler: Any, state: PyTree) -> Adaptation:
         jnp.zeros_like(log_step),
         params.factor,
         moments,
-        still if sampler.move.uses_gradient else None,
+        still if sampler.move.sees_gradients() else None,
+        jnp.zeros((shift.shape[0] - 1,), log_step.dtype),
         jnp.zeros((shift.shape[0] - 1,), log_step.dtype),
         jnp.zeros((), int),
     )
@@ -122,6 +127,11 @@ def _free(sampler: Any) -> np.ndarray:
     if sampler.ladder.draw_hottest() is not None:
         free[0] = False
     return free
+
+
+def _gradients(sampler: Any, state: PyTree, info: Any) -> Float[Array, "chains rungs d"]:
+    """Each rung's gradient at its point or, where points carry none, seen on the way from it."""
+    return info.slope if info.slope is not None else jax.vmap(sampler.gradients)(state)
 
 
 def _add(moments: Moments, values: Float[Array, "chains rungs d"]) -> Moments:

@@ -1,5 +1,7 @@
 """Moves made of moves: several steps of one, or one after another."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -22,8 +24,15 @@ class Repeat(AbstractMove):
     exact: bool = eqx.field(static=True)
     uses_gradient: bool = eqx.field(static=True)
 
+    def reversal(self) -> AbstractMove | None:
+        back = self.move.reversal()
+        return None if back is None else replace(self, move=back)
+
     def longest_steps(self) -> tuple[float, ...]:
         return self.move.longest_steps()
+
+    def sees_gradients(self) -> bool:
+        return self.move.sees_gradients()
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         def once(point: Point, key: Key) -> tuple[Point, Info]:
@@ -35,11 +44,17 @@ class Repeat(AbstractMove):
             jnp.any(infos.accepted),
             jnp.any(infos.diverging),
             jnp.sum(infos.num_evaluations),
+            jnp.sum(infos.num_values),
+            jnp.any(infos.impossible),
+            None if infos.slope is None else infos.slope[0],
         )
 
 
 class Alternate(AbstractMove):
-    """`first` and then `second`. A fixed order is not reversible, even of reversible moves."""
+    """`first` and then `second`, or `backwards`.
+
+    A fixed order is not reversible, even of reversible moves; its reversal is the other order.
+    """
 
     first: AbstractMove
     second: AbstractMove
@@ -49,35 +64,46 @@ class Alternate(AbstractMove):
     exact: bool = eqx.field(static=True)
     uses_gradient: bool = eqx.field(static=True)
     reversible: bool = eqx.field(static=True, default=False)
+    backwards: bool = eqx.field(static=True, default=False)
+
+    def reversal(self) -> AbstractMove | None:
+        first, second = self.first.reversal(), self.second.reversal()
+        if first is None or second is None:
+            return None
+        return replace(self, first=first, second=second, backwards=not self.backwards)
 
     def longest_steps(self) -> tuple[float, ...]:
         return self.first.longest_steps() + self.second.longest_steps()
 
+    def sees_gradients(self) -> bool:
+        return self.first.sees_gradients() or self.second.sees_gradients()
+
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
-        key_first, key_second = jax.random.split(key)
         parts = len(self.first.step_sizes)
-        point, one = self._part(
-            self.first, key_first, point, rung, params._replace(step_size=params.step_size[:parts])
-        )
-        point, two = self._part(
-            self.second,
-            key_second,
-            point,
-            rung,
-            params._replace(step_size=params.step_size[parts:]),
-        )
+        turns = [(self.first, params.step_size[:parts]), (self.second, params.step_size[parts:])]
+        infos = []
+        order = turns[::-1] if self.backwards else turns
+        for key_part, (move, sizes) in zip(jax.random.split(key), order, strict=True):
+            point, info = self._part(
+                move, key_part, point, rung, params._replace(step_size=sizes)
+            )
+            infos.append(info)
+        one, two = infos[::-1] if self.backwards else infos
         return point, Info(
             jnp.concatenate([one.acceptance, two.acceptance]),
             one.accepted | two.accepted,
             one.diverging | two.diverging,
             one.num_evaluations + two.num_evaluations,
+            one.num_values + two.num_values,
+            one.impossible | two.impossible,
+            one.slope if one.slope is not None else two.slope,
         )
 
     def _part(
         self, move: AbstractMove, key: Key, point: Point, rung: Rung, params: Params
     ) -> tuple[Point, Info]:
         moved, info = move.step(key, point, rung, params)
-        if self.uses_gradient and not move.uses_gradient:
+        if point.gradients is not None and not move.uses_gradient:
             # A part without gradients lands where nobody has evaluated them.
             moved = rung.evaluate(moved.position, gradient=True)
             info = info._replace(num_evaluations=info.num_evaluations + 1)

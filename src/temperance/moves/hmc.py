@@ -1,14 +1,20 @@
 """Hamiltonian Monte Carlo with fresh momentum, in the rung's isotropic coordinates.
 
-With x = F y the momentum z of y is N(0, I) and a leapfrog step of size s is
+With x = F y the momentum z of y is N(0, I). A leapfrog step of size s is, in either order,
 
-    z <- z + (s/2) F' grad log pi(x);    x <- x + s F z;    z <- z + (s/2) F' grad log pi(x).
+    velocity   z <- z + (s/2) F' grad log pi(x);   x <- x + s F z;   z <- z + (s/2) F' grad log pi(x)
+    position   x <- x + (s/2) F z;   z <- z + s F' grad log pi(x);   x <- x + (s/2) F z.
 
 After L steps: log ratio = log pi(x*) - log pi(x) - |z*|^2/2 + |z|^2/2. The mass matrix is
-(F F')^{-1}, and no linear system is solved. The step size is multiplied by a uniform factor in
-[1 - jitter, 1 + jitter], drawn anew for every trajectory whatever the state, which breaks
-resonances between the trajectory's length and the target's periods. In the isotropic coordinates
-those periods are near 2 pi, so a tuned step is at most (pi/2) / L: longer ones turn back.
+(F F')^{-1}, and no linear system is solved. Both orders are reversible and keep volume, and on a
+Gaussian their energy errors have the same law. L velocity steps evaluate L gradients, if that of
+the starting point is known. L position steps evaluate L gradients on the way and one value at the
+end; they ask for no gradient at either end, so that a point that changes its rung needs none.
+
+The step size is multiplied by a uniform factor in [1 - jitter, 1 + jitter], drawn anew for every
+trajectory whatever the state, which breaks resonances between the trajectory's length and the
+target's periods. In the isotropic coordinates those periods are near 2 pi, so a tuned step is at
+most (pi/2) / L: longer ones turn back.
 """
 
 import math
@@ -21,35 +27,68 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
 from temperance._types import Key, Point
-from temperance.errors import ArgumentError
+from temperance.errors import ArgumentError, unknown_name
 from temperance.ladder import Rung
 from temperance.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
 from temperance.moves.metropolis import checked_metric, checked_step
 from temperance.noise import noise
 
 DIVERGENCE = 1000.0
+INTEGRATORS = ("velocity", "position")
 
 
 class Hmc(AbstractMove):
-    """Leaves the rung's density invariant, and is reversible since the momentum is fresh."""
+    """Leaves the rung's density invariant, and is reversible since the momentum is fresh.
+
+    From a point that carries no gradient the order of a step is "position", whatever was asked.
+    """
 
     num_steps: int = eqx.field(static=True)
     jitter: float = eqx.field(static=True)
     step_sizes: tuple[float | None, ...] = eqx.field(static=True)
     metric: str = eqx.field(static=True)
     target_acceptance: tuple[float, ...] = eqx.field(static=True)
+    uses_gradient: bool = eqx.field(static=True, default=True)
     reversible: bool = eqx.field(static=True, default=True)
     exact: bool = eqx.field(static=True, default=True)
-    uses_gradient: bool = eqx.field(static=True, default=True)
+
+    def sees_gradients(self) -> bool:
+        return True
 
     def longest_steps(self) -> tuple[float, ...]:
         """A Gaussian's trajectory is farthest after a quarter period, s L = pi / 2."""
         return (0.5 * math.pi / self.num_steps,)
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
-        flat, unravel = ravel_pytree(point.position)
+        flat, _ = ravel_pytree(point.position)
         momentum, uniforms = noise(key, flat.size, 2, flat.dtype)
         size = params.step_size[0] * (1 + self.jitter * (2 * uniforms[1] - 1))
+        bare = point.gradients is None
+        follow = self._position_steps if bare else self._velocity_steps
+        proposal, last, slope = follow(point, momentum, size, rung, params)
+        log_density = rung.log_density(proposal)
+        acceptance, log_ratio = acceptance_of(
+            log_density
+            - rung.log_density(point)
+            - 0.5 * jnp.sum(last**2)
+            + 0.5 * jnp.sum(momentum**2)
+        )
+        accepted = jnp.log(uniforms[0]) < log_ratio
+        kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
+        return kept, Info(
+            acceptance[None],
+            accepted,
+            log_ratio < -DIVERGENCE,
+            jnp.asarray(self.num_steps + int(bare)),
+            jnp.asarray(int(bare)),
+            ~jnp.isfinite(log_density),
+            slope,
+        )
+
+    def _velocity_steps(
+        self, point: Point, momentum: Array, size: Array, rung: Rung, params: Params
+    ) -> tuple[Point, Array, None]:
+        _, unravel = ravel_pytree(point.position)
 
         def kick(momentum: Array, point: Point, time: Array) -> Array:
             return momentum + time * whiten(params.factor, rung.gradient(point))
@@ -64,17 +103,31 @@ class Hmc(AbstractMove):
         (last, proposal), _ = jax.lax.scan(
             leapfrog, (kick(momentum, point, 0.5 * size), point), length=self.num_steps
         )
-        last = kick(last, proposal, -0.5 * size)
-        acceptance, log_ratio = acceptance_of(
-            rung.log_density(proposal)
-            - rung.log_density(point)
-            - 0.5 * jnp.sum(last**2)
-            + 0.5 * jnp.sum(momentum**2)
+        return proposal, kick(last, proposal, -0.5 * size), None
+
+    def _position_steps(
+        self, point: Point, momentum: Array, size: Array, rung: Rung, params: Params
+    ) -> tuple[Point, Array, Array]:
+        """The end, its momentum, and the gradient half a step from the start."""
+        flat, unravel = ravel_pytree(point.position)
+
+        def drift(flat: Array, momentum: Array, time: Array) -> Array:
+            return flat + time * colour(params.factor, momentum)
+
+        def leapfrog(carry: tuple[Array, Array, Array], first: Array) -> tuple[Any, None]:
+            momentum, flat, kept = carry
+            slope = rung.slope(unravel(flat))
+            momentum = momentum + size * whiten(params.factor, slope)
+            kept = jnp.where(first, slope, kept)
+            return (momentum, drift(flat, momentum, size), kept), None
+
+        (last, flat, slope), _ = jax.lax.scan(
+            leapfrog,
+            (momentum, drift(flat, momentum, 0.5 * size), jnp.zeros_like(flat)),
+            jnp.arange(self.num_steps) == 0,
         )
-        accepted = jnp.log(uniforms[0]) < log_ratio
-        kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
-        diverging = log_ratio < -DIVERGENCE
-        return kept, Info(acceptance[None], accepted, diverging, jnp.asarray(self.num_steps))
+        end = rung.evaluate(unravel(drift(flat, last, -0.5 * size)), gradient=False)
+        return end, last, slope
 
 
 def hmc(
@@ -83,11 +136,15 @@ def hmc(
     metric: str = "diagonal",
     jitter: float = 0.2,
     target_acceptance: float = 0.8,
+    integrator: str = "velocity",
 ) -> Hmc:
     """HMC of `num_steps` leapfrog steps; `step_size=None` is tuned to `target_acceptance`.
 
     `metric` is "diagonal", "dense" or "unit": the covariance of the rung that warm-up learns.
+    `integrator` is the order of a step; on nested subsamples it is always "position".
     """
+    if integrator not in INTEGRATORS:
+        raise unknown_name("integrator", integrator, INTEGRATORS)
     if isinstance(num_steps, bool) or not isinstance(num_steps, int) or num_steps < 1:
         raise ArgumentError(f"num_steps: wanted a whole number of at least 1, got {num_steps!r}")
     if not 0 <= jitter < 1:
@@ -103,4 +160,5 @@ def hmc(
         step_sizes=(size,),
         metric=checked_metric(metric),
         target_acceptance=(target_acceptance,),
+        uses_gradient=integrator == "velocity",
     )

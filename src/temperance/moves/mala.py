@@ -14,7 +14,7 @@ from jax.flatten_util import ravel_pytree
 
 from temperance._types import Key, Point
 from temperance.ladder import Rung
-from temperance.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
+from temperance.move import AbstractMove, Info, Params, acceptance_of, colour, slope_at, whiten
 from temperance.moves.metropolis import checked_metric, checked_step
 from temperance.noise import noise
 
@@ -33,19 +33,30 @@ class Mala(AbstractMove):
         flat, unravel = ravel_pytree(point.position)
         size = params.step_size[0]
         forth, uniform = noise(key, flat.size, 1, flat.dtype)
-        slope = whiten(params.factor, rung.gradient(point))
+        gradient = slope_at(rung, point)
+        slope = whiten(params.factor, gradient)
         proposed = flat + size * colour(params.factor, forth + 0.5 * size * slope)
         proposal = rung.evaluate(unravel(proposed), gradient=True)
-        back = forth + 0.5 * size * (slope + whiten(params.factor, rung.gradient(proposal)))
+        back = forth + 0.5 * size * (slope + whiten(params.factor, slope_at(rung, proposal)))
+        log_density = rung.log_density(proposal)
         acceptance, log_ratio = acceptance_of(
-            rung.log_density(proposal)
+            log_density
             - rung.log_density(point)
             - 0.5 * jnp.sum(back**2)
             + 0.5 * jnp.sum(forth**2)
         )
         accepted = jnp.log(uniform[0]) < log_ratio
         kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
-        return kept, Info(acceptance[None], accepted, jnp.asarray(False), jnp.asarray(1))
+        bare = point.gradients is None  # then both ends are evaluated for it, and the value apart
+        return kept, Info(
+            acceptance[None],
+            accepted,
+            jnp.asarray(False),
+            jnp.asarray(3 if bare else 1),
+            jnp.asarray(1 if bare else 0),
+            ~jnp.isfinite(log_density),
+            gradient if bare else None,
+        )
 
 
 def mala(step_size: float | None = None, metric: str = "diagonal") -> Mala:

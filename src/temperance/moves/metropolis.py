@@ -32,14 +32,18 @@ class Metropolis(AbstractMove):
         step, uniform = noise(key, flat.size, 1, flat.dtype)
         proposed = flat + params.step_size[0] * colour(params.factor, step)
         proposal = rung.evaluate(unravel(proposed), gradient=False)
-        acceptance, log_ratio = acceptance_of(rung.log_density(proposal) - rung.log_density(point))
+        log_density = rung.log_density(proposal)
+        acceptance, log_ratio = acceptance_of(log_density - rung.log_density(point))
         accepted = jnp.log(uniform[0]) < log_ratio
         # A point may carry gradients for another move's sake; this one cannot keep them true.
         new = proposal._replace(gradients=None)
         kept = jax.tree.map(
             lambda a, b: jnp.where(accepted, a, b), new, point._replace(gradients=None)
         )
-        return kept, Info(acceptance[None], accepted, jnp.asarray(False), jnp.asarray(1))
+        one = jnp.asarray(1)
+        return kept, Info(
+            acceptance[None], accepted, jnp.asarray(False), one, one, ~jnp.isfinite(log_density)
+        )
 
 
 def metropolis(scale: float | None = None, metric: str = "diagonal") -> Metropolis:

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from temperance._types import Key, Point, Position
@@ -23,6 +24,9 @@ class PlainInfo(NamedTuple):
     acceptance: Float[Array, "1 parts"]
     diverging: Float[Array, "1"]
     num_evaluations: Float[Array, "1"]
+    num_values: Float[Array, "1"]
+    impossible: Float[Array, "1"]
+    slope: Float[Array, "1 d"] | None
 
 
 class Plain(eqx.Module):
@@ -37,17 +41,25 @@ class Plain(eqx.Module):
         return 1
 
     def init(self, position: Position) -> PlainState:
-        return PlainState(self.ladder.evaluate(position, gradient=self.move.uses_gradient))
+        gradient = self.move.uses_gradient and self.ladder.keeps_gradients
+        return PlainState(self.ladder.evaluate(position, gradient=gradient))
 
     def step(self, key: Key, state: PlainState) -> tuple[PlainState, PlainInfo]:
         params = jax.tree.map(lambda leaf: leaf[-1], self.params)
         top = self.ladder.at(self.ladder.num_rungs - 1)
         point, info = self.move.step(key, state.point, top, params)
         dtype = info.acceptance.dtype
+
+        def row(value: Array | int | bool) -> Array:
+            return jnp.asarray(value, dtype)[None]
+
         return PlainState(point), PlainInfo(
             info.acceptance[None],
-            info.diverging.astype(dtype)[None],
-            info.num_evaluations.astype(dtype)[None],
+            row(info.diverging),
+            row(info.num_evaluations),
+            row(info.num_values),
+            row(info.impossible),
+            None if info.slope is None else info.slope[None],
         )
 
     def positions(self, state: PlainState) -> Position:

@@ -15,10 +15,13 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Int, PyTree
 
 from temperance._types import Key, Keys, Position
+from temperance.ladder import AbstractUniformLadder
 from temperance.program import compiled
 
 # Counts how often the loop is traced, for tests that nothing compiles twice.
 traces: dict[str, int] = {"run": 0}
+# What infos say for warm-up's ears only: as long as a position, for every rung of every step.
+UNKEPT = ("slope",)
 
 
 @runtime_checkable
@@ -52,6 +55,10 @@ def chain_keys(key: Key, num_chains: int, step: Int[Array, ""]) -> Keys:
 
 def step_chains(sampler: Any, keys: Keys, state: PyTree) -> tuple[PyTree, Any]:
     """One step of every chain."""
+    if not isinstance(sampler.ladder, AbstractUniformLadder):
+        # One after another: such a ladder decides what to evaluate as it goes, and a batch of
+        # decisions would evaluate both sides of each.
+        return jax.lax.map(lambda one: sampler.step(*one), (keys, state))
     if keys.shape[0] > 1:
         return jax.vmap(sampler.step)(keys, state)
     # A batch of one is not free: XLA puts it innermost, where it vectorises.
@@ -118,7 +125,11 @@ def run_block(
         )
         record = jax.vmap(sampler.snapshot)(state)
         record["position"] = jax.vmap(lambda x: ravel_pytree(x)[0])(record["position"])
-        means = {name: value / thin for name, value in total._asdict().items()}
+        means = {
+            name: value / thin
+            for name, value in total._asdict().items()
+            if value is not None and name not in UNKEPT
+        }
         return state, adaptation, record | means | trail
 
     shapes = jax.eval_shape(draw, first, state, adaptation)[2]

@@ -28,11 +28,15 @@ SCHEMES = ("deo", "seo", "sweep")
 
 
 class Swaps(NamedTuple):
-    """Where replicas go, with every pair's acceptance probability and what was done."""
+    """Where replicas go, with every pair's acceptance probability and what was done.
+
+    `tried` counts how often a pair was compared, where its acceptance is known only then.
+    """
 
     order: Int[Array, " rungs"]
     acceptance: Float[Array, " pairs"]
     swapped: Bool[Array, " pairs"]
+    tried: Int[Array, " pairs"] | None = None
 
 
 def swap_rounds(

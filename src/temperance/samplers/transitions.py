@@ -3,17 +3,20 @@
 From x at the target (rung K-1) with log rho = 0:
 
     climb     for k = K-2, ..., 0:   log rho -= I_k(x);   x <- T_k(x)
-    descend   for k = 0, ..., K-2:   x <- T_k(x);         log rho += I_k(x)
+    descend   log rho += I_0(x);   for k = 1, ..., K-2:   x <- T_k(x);   log rho += I_k(x)
     accept    the end point with probability min(1, exp(log rho))
 
-where I_k = log pi_{k+1} - log pi_k and T_k is reversible with respect to pi_k. (Paper 1 counts
-m = K-1-k.) Since pi_k(a) T_k(a, b) = pi_k(b) T_k(b, a), the path run backwards has the density of
-the path times rho, which is detailed balance. Paper 1's Algorithm 2 prints three slips: it descends
-with the kernel of the rung it arrives at instead of the one it leaves, adds the ratios instead of
-multiplying them, and on acceptance returns the starting point. The order here is the one its
-equation (3) belongs to. Each iteration begins with an ordinary move at the target.
+where I_k = log pi_{k+1} - log pi_k and T_k is reversible with respect to pi_k; the hottest rung is
+moved once. A T_k that is not reversible is run backwards on the way down, at the hottest rung
+too. (Paper 1 counts m = K-1-k.) Since pi_k(a) T_k(a, b) = pi_k(b) T_k(b, a), the path run
+backwards has the density of the path times rho, which is detailed balance. Paper 1's Algorithm 2
+prints three slips: it descends with the kernel of the rung it arrives at instead of the one it
+leaves, adds the ratios instead of multiplying them, and on acceptance returns the starting point.
+The order here is the one its equation (3) belongs to. Each iteration begins with an ordinary move
+at the target.
 
-Where the hottest rung can be drawn exactly, one draw replaces its two moves: T_0 T_0 = T_0 then.
+On nested subsamples every transition draws new ones. They do not look at the state, and a mixture
+of kernels that leave the target invariant leaves it invariant.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +29,8 @@ from jaxtyping import Array, Float
 from temperance._types import Key, Point, Position
 from temperance.errors import MoveError
 from temperance.ladder import AbstractLadder, Rungs, fold_rungs
-from temperance.move import AbstractMove, Params, acceptance_of
+from temperance.move import AbstractMove, Info, Params, acceptance_of
+from temperance.prefix import PrefixLadder
 
 
 class TransitionState(NamedTuple):
@@ -41,6 +45,8 @@ class TransitionInfo(NamedTuple):
     acceptance: Float[Array, "rungs parts"]
     diverging: Float[Array, " rungs"]
     num_evaluations: Float[Array, " rungs"]
+    num_values: Float[Array, " rungs"]
+    impossible: Float[Array, " rungs"]
     transition_acceptance: Float[Array, ""]
     transition_accepted: Float[Array, ""]
     log_ratio: Float[Array, ""]
@@ -49,9 +55,11 @@ class TransitionInfo(NamedTuple):
 class TemperedTransitions(eqx.Module):
     """A Metropolis-Hastings sampler for the top rung of `ladder`; its state is a position.
 
-    `move` must be reversible at every rung: the acceptance ratio reads the climb as the
-    descent run backwards. HMC with fresh momentum is; HMC that keeps its momentum, or a
-    systematic Gibbs scan, is not, and is biased without any sign of it in the output.
+    The acceptance ratio reads the climb as the descent run backwards, so a move that is not
+    reversible must have a `reversal`, which takes its place on the way down. HMC with fresh
+    momentum is reversible; a fixed order of several moves is not, and its reversal is the other
+    order. A kernel that declares itself reversible and is not (HMC that keeps its momentum) is
+    biased without any sign of it in the output.
     """
 
     ladder: AbstractLadder
@@ -59,79 +67,105 @@ class TemperedTransitions(eqx.Module):
     params: Params
 
     def __check_init__(self):
-        if not (self.move.reversible and self.move.exact):
+        if self.move.reversal() is None or not self.move.exact:
             raise MoveError(
-                f"tempered transitions need a reversible, exact move, and {self.move} is not: "
-                "use metropolis, mala, hmc or nuts, or repeat one of them"
+                f"tempered transitions need an exact move with a reversal, and {self.move} is not: "
+                "use metropolis, mala, hmc or nuts, or repeat or alternate some of them"
             )
 
     @property
     def num_rungs(self) -> int:
         return self.ladder.num_rungs
 
+    @property
+    def _gradient(self) -> bool:
+        return self.move.uses_gradient and self.ladder.keeps_gradients
+
     def init(self, position: Position) -> TransitionState:
-        return TransitionState(self.ladder.evaluate(position, gradient=self.move.uses_gradient))
+        return TransitionState(self.ladder.evaluate(position, gradient=self._gradient))
 
     def step(self, key: Key, state: TransitionState) -> tuple[TransitionState, TransitionInfo]:
         """A move at the target, then one tempered transition."""
         top = self.num_rungs - 1
         key_target, key_hottest, key_climb, key_descend, key_accept = jax.random.split(key, 5)
-        start, at_target = self._move(key_target, state.point, top)
+        start, at_target = self._move(self.ladder, key_target, state.point, top)
+        ladder, point = self.ladder, start
+        log_rho = jnp.zeros_like(start.components[0])
+        if isinstance(ladder, PrefixLadder):
+            ladder = ladder.reshuffled(jax.random.fold_in(key, 1))
+            point = ladder.at(top - 1).evaluate(start.position, gradient=False)
+            log_rho = ladder.at(top - 1).log_density(point) - ladder.at(top).log_density(start)
+        else:
+            log_rho = -_increment(ladder, top - 1, start)
 
-        draw = self.ladder.draw_hottest()
-        lowest = 0 if draw is None else 1
-        hotter = list(range(lowest, top))
-        keys_climb = jax.random.split(key_climb, len(hotter))
-        keys_descend = jax.random.split(key_descend, len(hotter))
-        zero = jnp.zeros_like(start.components[0])
+        between = list(range(1, top))
+        keys_climb = jax.random.split(key_climb, len(between))
+        keys_descend = jax.random.split(key_descend, len(between))
 
         def climb(carry: tuple[Point, Array], rung: Rungs, key: Key):
             point, log_rho = carry
-            log_rho = log_rho - self._increment(rung, point)
-            point, info = self._move(key, point, rung)
-            return (point, log_rho), info
+            point, info = self._move(ladder, key, point, rung)
+            return (point, log_rho - _increment(ladder, rung - 1, point)), info
 
         def descend(carry: tuple[Point, Array], rung: Rungs, key: Key):
             point, log_rho = carry
-            point, info = self._move(key, point, rung)
-            return (point, log_rho + self._increment(rung, point)), info
+            point, info = self._move(ladder, key, point, rung, back=True)
+            point = ladder.lift(rung, point)
+            return (point, log_rho + _increment(ladder, rung, point)), info
 
         (point, log_rho), up = fold_rungs(
-            self.ladder, climb, (start, zero), hotter[::-1], keys_climb
+            ladder, climb, (point, log_rho), between[::-1], keys_climb
         )
-        if draw is not None:
-            log_rho = log_rho - self._increment(0, point)
-            point = self.ladder.evaluate(draw(key_hottest), gradient=self.move.uses_gradient)
-            log_rho = log_rho + self._increment(0, point)
+        point, at_hottest = self._hottest(ladder, key_hottest, point)
+        point = ladder.lift(0, point)
+        log_rho = log_rho + _increment(ladder, 0, point)
         (point, log_rho), down = fold_rungs(
-            self.ladder, descend, (point, log_rho), hotter, keys_descend
+            ladder, descend, (point, log_rho), between, keys_descend
         )
 
         acceptance, log_ratio = acceptance_of(log_rho)
         accepted = jnp.log(jax.random.uniform(key_accept)) < log_ratio
         kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), point, start)
+
+        def by_rung(name: str, share: float) -> Array:
+            return _by_rung(share, *(getattr(i, name) for i in (at_hottest, up, down, at_target)))
+
         return TransitionState(kept), TransitionInfo(
-            _by_rung(lowest, up.acceptance, down.acceptance, at_target.acceptance, 0.5, 1.0),
-            _by_rung(lowest, up.diverging, down.diverging, at_target.diverging, 1.0, 0.0),
-            _by_rung(
-                lowest,
-                up.num_evaluations,
-                down.num_evaluations,
-                at_target.num_evaluations,
-                1.0,
-                1.0,
-            ),
+            by_rung("acceptance", 0.5),
+            by_rung("diverging", 1.0),
+            by_rung("num_evaluations", 1.0),
+            by_rung("num_values", 1.0),
+            by_rung("impossible", 1.0),
             acceptance,
             accepted.astype(acceptance.dtype),
             jnp.maximum(log_ratio, jnp.finfo(acceptance.dtype).min),
         )
 
-    def _increment(self, rung: Rungs, point: Point) -> Float[Array, ""]:
-        return self.ladder.increments(point.components)[rung]
+    def _hottest(self, ladder: AbstractLadder, key: Key, point: Point) -> tuple[Point, Info]:
+        """The hottest rung's only move; a draw, where it can be drawn exactly."""
+        draw = ladder.draw_hottest()
+        if draw is None and self.move.reversible:
+            return self._move(ladder, key, point, 0)
+        if draw is None:
+            key_up, key_down = jax.random.split(key)
+            point, up = self._move(ladder, key_up, point, 0)
+            point, down = self._move(ladder, key_down, point, 0, back=True)
+            both = jax.tree.map(jnp.add, up, down)
+            return point, both._replace(acceptance=0.5 * both.acceptance)
+        fresh = ladder.at(0).evaluate(draw(key), gradient=self._gradient)
+        one = jnp.ones_like(self.params.step_size[0])
+        return fresh, _plain_info(
+            Info(one, jnp.asarray(True), jnp.asarray(False), jnp.asarray(1))
+        )
 
-    def _move(self, key: Key, point: Point, rung: Rungs):
+    def _move(
+        self, ladder: AbstractLadder, key: Key, point: Point, rung: Rungs, back: bool = False
+    ) -> tuple[Point, Info]:
+        move = self.move.reversal() if back else self.move
+        assert move is not None
         params = jax.tree.map(lambda leaf: leaf[rung], self.params)
-        return self.move.step(key, point, self.ladder.at(rung), params)
+        point, info = move.step(key, point, ladder.at(rung), params)
+        return point, _plain_info(info)
 
     def trail(self, state: TransitionState) -> dict[str, Array]:
         """Nothing is kept between draws."""
@@ -145,11 +179,17 @@ class TemperedTransitions(eqx.Module):
         }
 
 
-def _by_rung(
-    lowest: int, up: Array, down: Array, target: Array, share: float, hottest: float
-) -> Array:
-    """Rungs in order: the exact draw's `hottest` if there is one, both ways, the target."""
+def _increment(ladder: AbstractLadder, rung: Rungs, point: Point) -> Float[Array, ""]:
+    return ladder.increments(point.components)[rung]
+
+
+def _plain_info(info: Info) -> Info:
+    """With arrays throughout, and without what only warm-up wants to know."""
+    return jax.tree.map(jnp.asarray, info._replace(slope=None))
+
+
+def _by_rung(share: float, hottest: Array, up: Array, down: Array, target: Array) -> Array:
+    """Rungs in order: the hottest and the target once, the others both ways."""
     dtype = jnp.result_type(float)
     both = share * (up[::-1].astype(dtype) + down.astype(dtype))
-    parts = [jnp.full((lowest, *both.shape[1:]), hottest, dtype), both, target.astype(dtype)[None]]
-    return jnp.concatenate(parts)
+    return jnp.concatenate([hottest.astype(dtype)[None], both, target.astype(dtype)[None]])

@@ -1,0 +1,261 @@
+"""Prefix ladders: hot by using fewer rows, as nested subsamples of static sizes.
+
+The rows are put into a random order once. The subsample of size n is then the first n rows, and a
+rung is
+
+    log pi_k(x) = log p(x) + sum_{i < n_k} l_i(x),        n_0 < n_1 < ... < n_{K-1} = N,
+
+with l_i the term of row i, log p(y_i | y_<i, x). (Paper 1, equation (9), counts m = K-1-k.) The
+components are the log prior and the sums over the *blocks* of rows between neighbouring sizes;
+their weights are zeros and ones. With n_0 = 0 the hottest rung is the prior itself.
+
+A point at rung k knows the blocks up to n_k. To compare it with rung k + 1 takes
+
+    I_k(x) = sum over the rows from n_k to n_{k+1},
+
+and `lift` evaluates no more than these rows where they are independent. Terms that look back (a
+Gaussian process) are evaluated on the longer prefix, from which every shorter one can be read.
+Points carry no gradients: a gradient at one prefix says nothing cheap about another.
+
+Sums are taken block by block and never as differences of running sums: in single precision those
+are off by 0.1 nats at a million rows.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, Int
+
+from temperance._types import Data, Key, LogDensity, Numbers, Point, Position, Scalar, Terms
+from temperance.errors import ArgumentError, DataError
+from temperance.ladder import AbstractLadder, Rung, Rungs
+from temperance.shuffle import Strata, shuffle
+
+
+class SizeWarning(UserWarning):
+    """Rungs that would have the same number of rows were merged."""
+
+
+class PrefixLadder(AbstractLadder):
+    """Rungs on the first `sizes[k]` rows of `data`, increasing; the last is all of them.
+
+    `terms` may only look back. With `independent=True` the term of a row must not look at other
+    rows at all, or swaps are silently biased. `log_likelihood(x, rows)`, if given, must be the sum
+    of the terms: its gradient is used in their place. `draw_prior` must draw from exp(log_prior)
+    exactly: it takes the place of a move where the hottest rung has no rows.
+    The rows must be in random order, which `PrefixLadder.of` sees to: whatever order they are in
+    the target is exact, but a subsample of sorted rows is not a heated target.
+    """
+
+    log_prior: LogDensity
+    terms: Terms
+    data: Data
+    sizes: tuple[int, ...] = eqx.field(static=True)
+    independent: bool = eqx.field(static=True)
+    log_likelihood: Callable[[Position, Data], Scalar] | None
+    draw_prior: Callable[[Key], Position] | None
+    strata: Strata | None
+
+    def __init__(
+        self,
+        log_prior: LogDensity,
+        terms: Terms,
+        data: Data,
+        sizes: Numbers,
+        *,
+        independent: bool = True,
+        log_likelihood: Callable[[Position, Data], Scalar] | None = None,
+        draw_prior: Callable[[Key], Position] | None = None,
+        strata: Strata | None = None,
+    ):
+        num_rows = np.shape(jax.tree.leaves(data)[0])[0]
+        self.log_prior = log_prior
+        self.terms = terms
+        self.data = jax.tree.map(jnp.asarray, data)
+        self.sizes = checked_sizes(sizes, num_rows)
+        self.independent = independent
+        self.log_likelihood = log_likelihood
+        self.draw_prior = draw_prior
+        self.strata = strata
+
+    @classmethod
+    def of(
+        cls, problem: Any, sizes: Numbers, *, seed: int = 0, strata: Numbers | None = None
+    ) -> "PrefixLadder":
+        """A ladder of a problem's positions, its rows shuffled by `seed`.
+
+        `strata` holds a label for each row: every rung then has its share of each of them.
+        """
+        groups = None if strata is None else Strata.of(strata, problem.num_rows)
+        order = shuffle(jax.random.key(seed), problem.num_rows, groups)
+        return cls(
+            problem.log_prior, problem.terms, rows_at(problem.data, order), sizes,
+            independent=problem.independent, log_likelihood=problem.log_likelihood,
+            draw_prior=problem.draw_prior,
+            strata=None if groups is None else groups.reordered(order),
+        )  # fmt: skip
+
+    @property
+    def keeps_gradients(self) -> bool:
+        return False
+
+    @property
+    def num_rungs(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def num_rows(self) -> int:
+        return self.sizes[-1]
+
+    @property
+    def betas(self) -> Float[Array, " rungs"]:
+        """Each rung's share of the rows."""
+        return jnp.asarray(self.sizes) / self.num_rows
+
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """Where the blocks begin and end."""
+        return self.sizes if self.sizes[0] == 0 else (0, *self.sizes)
+
+    def num_blocks(self, rung: int) -> int:
+        """How many blocks a rung has, from the first on."""
+        return self.bounds.index(self.sizes[rung])
+
+    def densities(self) -> Sequence[LogDensity]:
+        pairs = zip(self.bounds[:-1], self.bounds[1:], strict=True)
+        return self.log_prior, *(Block(self, first, last) for first, last in pairs)
+
+    def weights(self, rung: Rungs) -> Float[Array, " components"]:
+        known = 1 + self.num_blocks(int(rung))
+        return jnp.asarray([1.0] * known + [0.0] * (len(self.bounds) - known))
+
+    def at(self, rung: Rungs) -> "PrefixRung":
+        return PrefixRung(self, self.weights(rung), int(rung))
+
+    def evaluate(self, position: Position, *, gradient: bool) -> Point:
+        """All blocks; gradients are never kept."""
+        return self.at(self.num_rungs - 1).evaluate(position, gradient=gradient)
+
+    def lift(self, rung: Rungs, point: Point) -> Point:
+        """A point of `rung`, with the block that `rung + 1` adds to it."""
+        block = self.num_blocks(int(rung))
+        (value,) = self.block_sums(point.position, block, block + 1)
+        return point._replace(components=point.components.at[1 + block].set(value))
+
+    def block_sums(self, position: Position, first: int, last: int) -> list[Scalar]:
+        """The sums of the blocks from `first` to before `last`, in one call of the terms."""
+        bounds = self.bounds[first : last + 1]
+        if len(bounds) < 2:
+            return []
+        begin = bounds[0] if self.independent else 0
+        values = self.terms(position, rows_between(self.data, begin, bounds[-1]))
+        cuts = zip(bounds[:-1], bounds[1:], strict=True)
+        return [jnp.sum(values[low - begin : high - begin]) for low, high in cuts]
+
+    def reordered(self, order: Int[Array, " n"]) -> "PrefixLadder":
+        """The same rungs on rows in another order."""
+        return eqx.tree_at(lambda ladder: ladder.data, self, rows_at(self.data, order))
+
+    def reshuffled(self, key: Key) -> "PrefixLadder":
+        """The same rungs on other subsamples, with their share of every stratum."""
+        return self.reordered(shuffle(key, self.num_rows, self.strata))
+
+    def draw_hottest(self) -> Callable[[Key], Position] | None:
+        return self.draw_prior if self.sizes[0] == 0 else None
+
+
+class PrefixRung(Rung):
+    """A prefix ladder at one rung: everything here costs its own rows and no others."""
+
+    ladder: PrefixLadder
+    index: int = eqx.field(static=True)
+
+    def evaluate(self, position: Position, *, gradient: bool) -> Point:
+        known = self.ladder.num_blocks(self.index)
+        prior = self.ladder.log_prior(position)
+        sums = self.ladder.block_sums(position, 0, known)
+        unknown = [jnp.zeros_like(prior)] * (len(self.ladder.bounds) - 1 - known)
+        return Point(position, jnp.stack([prior, *sums, *unknown]), None)
+
+    def slope(self, position: Position) -> Float[Array, " d"]:
+        flat, unravel = ravel_pytree(position)
+        return jax.grad(lambda vector: self(unravel(vector)))(flat)
+
+    def __call__(self, position: Position) -> Scalar:
+        ladder, size = self.ladder, self.ladder.sizes[self.index]
+        if size == 0:
+            return ladder.log_prior(position)
+        rows = rows_between(ladder.data, 0, size)
+        if ladder.log_likelihood is not None:
+            return ladder.log_prior(position) + ladder.log_likelihood(position, rows)
+        return ladder.log_prior(position) + jnp.sum(ladder.terms(position, rows))
+
+
+class Block(eqx.Module):
+    """The sum of the terms from one row to before another, as a density of its own."""
+
+    ladder: PrefixLadder
+    first: int = eqx.field(static=True)
+    last: int = eqx.field(static=True)
+
+    def __call__(self, position: Position) -> Scalar:
+        block = self.ladder.bounds.index(self.first)
+        (value,) = self.ladder.block_sums(position, block, block + 1)
+        return value
+
+
+def rows_between(data: Data, first: int, last: int) -> Data:
+    """The rows from `first` to before `last`, both static."""
+    return jax.tree.map(lambda leaf: leaf[first:last], data)
+
+
+def rows_at(data: Data, order: Int[Array, " n"]) -> Data:
+    """The rows in another order."""
+    return jax.tree.map(lambda leaf: jnp.take(jnp.asarray(leaf), order, axis=0), data)
+
+
+def checked_sizes(sizes: Numbers, num_rows: int) -> tuple[int, ...]:
+    """Numbers of rows, if they can be a ladder's; shares of all rows become numbers first.
+
+    Rungs that round to the same number of rows are merged, with a warning.
+    """
+    try:
+        values = np.asarray(sizes, float)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"sizes: wanted numbers of rows that increase, got {sizes!r}") from error
+    if values.ndim != 1 or values.size < 2:
+        raise ArgumentError(
+            f"sizes: a ladder needs at least two rungs in one vector, got shape {values.shape}; "
+            "for a single rung use method='plain'"
+        )
+    if not np.isfinite(values).all() or (np.diff(values) < 0).any() or values[0] < 0:
+        raise ArgumentError(f"sizes must be finite and increase (rung 0 is hottest), got {values}")
+    if values[-1] == 1.0 and num_rows > 1:
+        values = np.where(values == 0, 0, np.maximum(1, np.round(values * num_rows)))
+    if (values != np.round(values)).any():
+        raise ArgumentError(
+            "sizes: wanted whole numbers of rows, or shares of them that end at 1.0, got "
+            f"{values}"
+        )
+    if values[-1] != num_rows:
+        raise DataError(
+            f"sizes must end at all {num_rows} rows, the target (or at 1.0, as shares of them); "
+            f"got {values}"
+        )
+    merged = np.unique(values.astype(int))
+    if merged.size < values.size:
+        warnings.warn(
+            f"{values.size - merged.size} rung(s) had as many rows as a neighbour and were merged: "
+            f"{merged.size} are left, of {merged.tolist()} rows",
+            SizeWarning,
+            stacklevel=3,
+        )
+    if merged.size < 2:
+        raise DataError(f"sizes: all rungs have {num_rows} rows; give smaller ones")
+    return tuple(int(value) for value in merged)

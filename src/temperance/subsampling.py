@@ -1,0 +1,235 @@
+"""How far to heat by leaving rows out, and where the rungs stand.
+
+A rung's size is static, so a new set of sizes is a new program. Sizes are chosen by a pilot and
+then kept: the pilot's order of the rows and its key are fixed, so that the choice belongs to the
+problem and not to the seed.
+
+**Where the rungs stand.** The pilot's rungs are evenly spaced in log size, with the prior (no
+rows) below them where it can be drawn. Its swaps measure the barrier Lambda between sizes, and
+`schedule.equalise` puts the rungs where rejection is even. If the pilot's swaps are nearly all
+rejected it sees no barrier but a wall, and another pilot looks at the colder half of the ladder,
+in log size.
+
+**How far to heat.** Rows left out cost nothing, so parallel tempering goes down to where the pilot
+came from, the prior if it can: the hottest rungs are the cheapest. A tempered transition pays for
+its heat with its acceptance, 2 Phi(-S / 2) with S^2 = 2 pi Lambda^2 / M for a barrier Lambda
+crossed in M steps (schedule.py), and every step is a program of its own. With M = 6, as in paper 1,
+its hottest rung is the smallest size from which Lambda is at most sqrt(M / 2.2) = 1.65, where S =
+1.69 and 0.4 of the transitions are accepted.
+
+**Steps.** A rung with n rows is about n^(-1/2) wide, so step sizes start in that proportion.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from temperance._types import Data, Key, Options
+from temperance.checks import check_count
+from temperance.errors import ArgumentError
+from temperance.move import AbstractMove, Params
+from temperance.prefix import PrefixLadder, checked_sizes, rows_at
+from temperance.problem import Densities, Likelihood, OnVectorAndRows, Problem
+from temperance.schedule import equalise, rungs_for, transition_barrier
+from temperance.shuffle import Strata, shuffle
+from temperance.warmup import transplant
+
+# Every rung is a program of its own, and they are compiled together.
+MOST_RUNGS = 16
+TRANSITION_STEPS = 6
+# The smallest subsample that a pilot looks at, unless it is told.
+FEWEST_ROWS = 2
+# Above this mean rejection a pilot sees no barrier but a wall.
+SATURATED = 0.75
+PILOT_SEED = 20140914
+
+
+def subsampled_options(
+    problem: Problem, options: Options
+) -> tuple[tuple[float, ...] | None, Options]:
+    """The rungs' shares, if `sizes` are given, and the other options, checked."""
+    n = problem.num_rows
+    sizes, hottest, evidence = (options.get(name) for name in ("sizes", "hottest", "evidence"))
+    refresh = options.get("refresh", 0)
+    if evidence not in (None, True, False):
+        raise ArgumentError(f"evidence: wanted True, False or None (where it can), got {evidence!r}")
+    if refresh is True:
+        refresh = default_refresh(n)
+    refresh = check_count("refresh", int(refresh) if refresh is False else refresh, 0)
+    if 2 * refresh > n:
+        raise ArgumentError(f"refresh: {refresh} pairs of rows need more than the {n} there are")
+    if evidence and refresh:
+        raise ArgumentError(
+            "evidence and refresh: log evidence needs the subsamples to stay as they are; give one"
+        )
+    labels = options.get("strata")
+    if labels is not None:
+        labels = tuple(np.asarray(labels).tolist())
+        Strata.of(labels, n)
+    own = {"refresh": refresh, "evidence": evidence, "strata": labels}
+    if sizes is not None:
+        if hottest is not None:
+            raise ArgumentError("hottest and sizes: the first size is the hottest; give one")
+        rows = np.asarray(checked_sizes(sizes, n))
+        rows = np.r_[0, rows] if evidence and rows[0] > 0 else rows
+        return tuple(float(share) for share in rows / n), own
+    return None, own | {"hottest": _share(hottest, n)}
+
+
+def default_refresh(num_rows: int) -> int:
+    """Exchanges a sweep: enough to turn small subsamples over soon, for little more than a swap."""
+    return max(1, min(num_rows // 2, 64, num_rows // 8))
+
+
+def _share(hottest: Any, num_rows: int) -> float | None:
+    """The hottest rung's share of the rows, from a share or a number of rows."""
+    if hottest is None:
+        return None
+    if isinstance(hottest, bool) or not isinstance(hottest, int | float | np.number):
+        raise ArgumentError(f"hottest: wanted a share or a number of rows, got {hottest!r}")
+    share = float(hottest) if hottest < 1 else float(hottest) / num_rows
+    whole = hottest < 1 or float(hottest).is_integer()
+    if not (0 <= share < 1 and whole):
+        raise ArgumentError(
+            f"hottest: wanted a share in [0, 1) or a whole number of fewer than {num_rows} rows, "
+            f"got {hottest!r}"
+        )
+    return share
+
+
+@dataclass(frozen=True)
+class Subsampling:
+    """Sizes and rows for nested subsamples of one problem; `betas` are shares of the rows."""
+
+    problem: Problem
+    densities: Densities
+    labels: Any
+    key: Key
+    transitions: bool
+    hottest: float | None
+    evidence: bool  # then the prior is a rung, whatever it takes to get there
+
+    @property
+    def num_rows(self) -> int:
+        return self.problem.num_rows
+
+    @cached_property
+    def strata(self) -> Strata | None:
+        return None if self.labels is None else Strata.of(self.labels, self.num_rows)
+
+    def ladder(self, betas: tuple[float, ...], *, pilot: bool) -> PrefixLadder:
+        """The ladder at `betas`, on rows in the pilot's order or in the run's."""
+        d = self.densities
+        likelihood = d.cold
+        assert isinstance(likelihood, Likelihood) and d.hot is not None
+        total = likelihood.log_likelihood
+        rows, strata = self._pilot_rows if pilot else self._rows
+        return PrefixLadder(
+            d.hot, OnVectorAndRows(likelihood.terms, d.layout), rows, self.sizes(betas),
+            independent=self.problem.independent,
+            log_likelihood=None if total is None else OnVectorAndRows(total, d.layout),
+            draw_prior=d.draw, strata=strata,
+        )  # fmt: skip
+
+    @cached_property
+    def _rows(self) -> tuple[Data, Strata | None]:
+        return self._ordered(jax.random.fold_in(self.key, 2**31 - 2))
+
+    @cached_property
+    def _pilot_rows(self) -> tuple[Data, Strata | None]:
+        return self._ordered(jax.random.key(PILOT_SEED))
+
+    def _ordered(self, key: Key) -> tuple[Data, Strata | None]:
+        likelihood = self.densities.cold
+        assert isinstance(likelihood, Likelihood)
+        order = shuffle(key, self.num_rows, self.strata)
+        strata = None if self.strata is None else self.strata.reordered(order)
+        return rows_at(likelihood.data, order), strata
+
+    # -- sizes ---------------------------------------------------------------------------------
+
+    def sizes(self, betas: Any) -> np.ndarray:
+        """Whole numbers of rows."""
+        return np.round(np.asarray(betas) * self.num_rows).astype(int)
+
+    def shares(self, sizes: Any) -> tuple[float, ...]:
+        """The shares of distinct whole numbers of rows, in order."""
+        rows = np.unique(np.round(np.asarray(sizes, float)).astype(int))
+        return tuple(float(value) for value in rows / self.num_rows)
+
+    def initial(self, num_rungs: int, fewest: float | None = None) -> tuple[float, ...]:
+        """Evenly spaced in log size, above the prior unless a hottest size is given."""
+        prior = self.evidence or (self.hottest in (None, 0.0) and fewest is None)
+        fewest = fewest or self.hottest or FEWEST_ROWS / self.num_rows
+        least = max(1.0, fewest * self.num_rows)
+        grid = np.geomspace(least, self.num_rows, max(2, num_rungs - prior))
+        found = self.shares(np.r_[0.0, grid] if prior else grid)
+        if len(found) < 2:
+            raise ArgumentError(f"hottest: {self.hottest} leaves no rows out; give a smaller one")
+        return found
+
+    def after_pilot(
+        self,
+        betas: tuple[float, ...],
+        rejection: tuple[float, ...],
+        num_rungs: int | None,
+    ) -> tuple[bool, tuple[float, ...]]:
+        """Whether to look again, and the shares of the next pilot or of the run."""
+        sizes, rates = self.num_rows * np.asarray(betas), np.asarray(rejection)
+        free = self.hottest is None and num_rungs is None and not self.evidence
+        if free and rates.mean() > SATURATED and sizes[-2] > FEWEST_ROWS:
+            middle = np.sqrt(max(sizes[0], 1.0) * self.num_rows) / self.num_rows
+            return True, self.initial(len(betas), middle)
+        if self.transitions and self.hottest is None:
+            sizes, rates = colder_part(sizes, rates, transition_barrier(TRANSITION_STEPS))
+        barrier = float(rates.sum())
+        if num_rungs is None and self.transitions:
+            steps = np.ceil(TRANSITION_STEPS * (barrier / transition_barrier(TRANSITION_STEPS)) ** 2)
+            num_rungs = int(np.clip(steps, 2, TRANSITION_STEPS)) + 1
+        elif num_rungs is None:
+            num_rungs = min(rungs_for(barrier), MOST_RUNGS)
+        return False, self.shares(self.num_rows * equalise(sizes / self.num_rows, rates, num_rungs))
+
+    # -- parameters ----------------------------------------------------------------------------
+
+    def heated(self, betas: tuple[float, ...], params: Params, move: AbstractMove) -> Params:
+        """Steps in proportion to a rung's width, where they are tuned."""
+        sizes = np.maximum(self.sizes(betas), 1)
+        width = jnp.asarray((sizes.min() / sizes) ** 0.5)
+        tuned = jnp.asarray([size is None for size in move.step_sizes])
+        scale = jnp.where(tuned[None], width[:, None], 1.0)
+        return params._replace(step_size=params.step_size * scale)
+
+    def transplant(
+        self, old: tuple[float, ...], new: tuple[float, ...], params: Params
+    ) -> Params:
+        """Parameters of old sizes, carried to new ones by their neighbours in log size."""
+        return transplant(self._place(old), self._place(new), params)
+
+    def _place(self, betas: tuple[float, ...]) -> np.ndarray:
+        return np.log1p(self.num_rows * np.asarray(betas))
+
+
+def colder_part(
+    sizes: np.ndarray, rejection: np.ndarray, barrier: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The sizes from which the target is at most `barrier` away, and the steps between them.
+
+    The hottest of them lies inside a step of the old ladder, at its share of that step's barrier.
+    """
+    beyond = np.r_[np.cumsum(rejection[::-1])[::-1], 0.0]
+    if beyond[0] <= barrier:
+        return sizes, rejection
+    first = int(np.flatnonzero(beyond <= barrier)[0])
+    left = barrier - beyond[first]
+    place = np.log1p(sizes[first]) - left / rejection[first - 1] * (
+        np.log1p(sizes[first]) - np.log1p(sizes[first - 1])
+    )
+    hottest = np.round(np.expm1(place))
+    if hottest >= sizes[first] or hottest < 1:
+        return sizes[max(first - 1, 0) :], rejection[max(first - 1, 0) :]
+    return np.r_[hottest, sizes[first:]], np.r_[left, rejection[first:]]
