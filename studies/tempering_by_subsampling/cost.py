@@ -14,12 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from experiment import Experiment, Result
 from problems import problem_named
-from settings import EXPONENT, SAMPLERS, sampler_named, theory
+from settings import SAMPLERS, sampler_named, theory, theory_with_swaps
 
 import temperance as tp
-from temperance.jobs import Blocks
+from temperance.jobs import Blocks, Finished
 from temperance.runtime import scope
 from temperance.samplers.run import block_size
+from temperance.work import VALUE, work
 
 # About how long a block of the inner sampler lasts, and how many rounds there are at least.
 BLOCK_SECONDS, FEWEST_ROUNDS, MOST_ROUNDS = 0.03, 3, 60
@@ -54,9 +55,8 @@ def run_cost(row: Experiment) -> Result:
     names = [*SAMPLERS, "plain velocity"] if row.move == "hmc" else [*SAMPLERS]
     with scope("double"):
         loops = {name: _loop(row, problem, name) for name in names}
-        counts = {name: _counted(problem, loops[name][0]) for name in names}
-        for _, run in loops.values():
-            run(1)
+        # The first run compiles.
+        counts = {n: _counted(problem, sampler, run(1)) for n, (sampler, run) in loops.items()}
         began = time.perf_counter()
         loops["plain"][1](1)
         once = time.perf_counter() - began
@@ -70,7 +70,8 @@ def run_cost(row: Experiment) -> Result:
             "microseconds": 1e6 * float(np.median(wall[:, column])) / num_iterations,
             "cpu_microseconds": 1e6 * float(np.median(cpu[:, column])) / num_iterations,
             "evaluated": counts[name] / counts["plain"],
-            "theory": theory(name.split()[0], row.num_rows, EXPONENT[row.problem]),
+            "theory": theory(name.split()[0], row.num_rows, row.problem),
+            "with_swaps": theory_with_swaps(name.split()[0], row.num_rows, row.problem, row.move),
         }
     return found
 
@@ -87,17 +88,20 @@ def _loop(row: Experiment, problem: tp.Problem, name: str) -> tuple[Any, Any]:
     state = jax.tree.map(lambda leaf: leaf[None], sampler.init(start))
     blocks = Blocks(sampler, jax.random.key(0), 1, _size(problem))
 
-    def run(num_iterations: int) -> None:
-        blocks.draw((state, None), 0, num_iterations)
+    def run(num_iterations: int) -> dict[str, np.ndarray]:
+        return blocks.draw((state, None), 0, num_iterations)[1]
 
     return sampler, run
 
 
-def _counted(problem: tp.Problem, sampler: Any) -> float:
-    """What one iteration evaluates, in rows or in units of n^3."""
-    tree = tp.sample(problem, sampler, num_draws=1, num_warmup=0, num_chains=1, progress=False)
-    name = "num_row_evaluations" if problem.independent else "num_cubic_units"
-    return float(tree.attrs[name])
+def _counted(problem: tp.Problem, sampler: Any, draws: dict[str, np.ndarray]) -> float:
+    """What one iteration evaluates, in rows, or in cubes where terms look back."""
+    done = work(draws, Finished(draws, sampler, 1), problem.num_rows)
+    if problem.independent:
+        return done["num_row_evaluations"]
+    # Off the subsamples every evaluation is one of all rows.
+    alone = (1 - VALUE) * float(draws["num_values"].sum())
+    return done.get("num_cubes", float(draws["num_evaluations"].sum()) - alone)
 
 
 def _take_turns(runs: list[Any], count: int, seconds: float) -> tuple[np.ndarray, np.ndarray]:

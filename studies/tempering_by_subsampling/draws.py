@@ -108,8 +108,8 @@ def drawn_for(seconds: float, call: Callable[[int, Path], Any]) -> Result:
         "rows": float(tree.attrs["num_row_evaluations"]) * share,
         "acceptance": float(np.mean(tree["sample_stats"]["acceptance_rate"])),
     }
-    if "num_cubic_units" in tree.attrs:
-        result["cubic_units"] = float(tree.attrs["num_cubic_units"]) * share
+    if "num_cubes" in tree.attrs:
+        result["cubes"] = float(tree.attrs["num_cubes"]) * share
     tempering = tree["tempering"] if "tempering" in tree.children else {}
     for name in ("transition_rate", "swap_acceptance"):
         if name in tempering:

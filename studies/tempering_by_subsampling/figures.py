@@ -9,7 +9,7 @@ mpl.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from printed import OBSERVED_COST, TABLE_1, TABLE_2
-from settings import EXPONENT, SAMPLERS, theory
+from settings import SAMPLERS, theory
 from sizes import PANELS
 from tables import EXTRA, MOVES, TITLES, flat
 
@@ -75,7 +75,7 @@ def _costs(rows: Rows, path: Path) -> None:
             x = [r["num_rows"] for r in mine]
             style = {"color": COLOURS[sampler], "marker": MARKERS[sampler], "ms": 5}
             axes.plot(x, [r["wall_ratio"] for r in mine], label=TITLES[sampler], **style)
-            expected = [theory(sampler, n, EXPONENT[problem]) for n in x]
+            expected = [theory(sampler, n, problem) for n in x]
             axes.plot(x, expected, "--", color=COLOURS[sampler], lw=1)
             if many:
                 printed = OBSERVED_COST[problem][sampler]

@@ -9,12 +9,21 @@ inner kernel: leapfrog that drifts first (drift, kick, drift), which needs no gr
 a trajectory, so that a point that changes rung carries nothing that belongs to the rung it came from.
 Rung 0 is the hottest here, so that our rung k is the paper's m = 6 - k.
 
-**What an iteration costs**, in units of one inner iteration, when a row costs the same everywhere:
+**What an iteration costs**, in units of one inner iteration, when only the moves count:
 
-    plain 1,  SPT sum_k n_k^a / N^a,  STT 1 + 2 sum_{k < 6} n_k^a / N^a,  PT 7,  TT 13,
+    plain 1,  SPT sum_k b_k,  STT sum_k b_k + sum_{0 < k < 6} b_k,  PT 7,  TT 12,      b_k = (n_k / N)^a,
 
-with a = 1 for the normal and a = 3 for the Gaussian process. STT and TT make an ordinary move at the
-target first, and two at every other rung.
+with a = 1 for the normal and a = 3 for the Gaussian process. STT and TT move at the target first, then
+twice at every rung but the hottest, and once there: what the paper's eq. 14 means and misprints.
+
+Subsamples have to be compared as well. With v the cost of a value over that of an inner iteration,
+
+    SPT + v sum_k s_k,     STT + v (b_5 + sum_k s_k),
+
+where s_k is the work to lift a point from rung k to k + 1: (n_{k+1} - n_k) / N if rows are
+independent, b_{k+1} if they look back; b_5 is for the first look at new subsamples. HMC that drifts
+first evaluates L gradients and one value an iteration, so v = 1 / (L + 1) in rows; in cubes a value is
+a third of a value with gradient, and v = (1/3) / (L + 1/3). For Metropolis v = 1.
 """
 
 from typing import Any
@@ -26,6 +35,8 @@ import numpy as np
 from jaxtyping import Array
 
 import temperance as tp
+from temperance.prefix import PrefixLadder
+from temperance.work import VALUE
 
 NUM_HOTTER = 6
 BETAS = 2.0 ** (-0.5 * np.arange(NUM_HOTTER, -1, -1))
@@ -43,8 +54,11 @@ class TotalTerms(eqx.Module):
 
     terms: Any
     data: Any
+    log_likelihood: Any
 
     def __call__(self, position: Any) -> Array:
+        if self.log_likelihood is not None:
+            return self.log_likelihood(position, self.data)
         return jnp.sum(self.terms(position, self.data))
 
 
@@ -80,10 +94,11 @@ def sampler_named(
     dimension = sum(leaf.size for leaf in jax.tree.leaves(problem.example()))
     steps = params(move, dimension)
     if name in ("spt", "stt"):
-        ladder = tp.PrefixLadder.of(problem, sizes(problem.num_rows), seed=0)
+        ladder = PrefixLadder.of(problem, sizes(problem.num_rows), seed=0)
     else:
         data = jax.tree.map(jnp.asarray, problem.data)
-        ladder = tp.GeometricLadder(problem.log_prior, TotalTerms(problem.terms, data), BETAS)
+        total = TotalTerms(problem.terms, data, problem.log_likelihood)
+        ladder = tp.GeometricLadder(problem.log_prior, total, BETAS)
     if name == "plain":
         return tp.Plain(ladder, kernel, steps)
     if name in ("pt", "spt"):
@@ -91,13 +106,26 @@ def sampler_named(
     return tp.TemperedTransitions(ladder, kernel, steps)
 
 
-def theory(sampler: str, num_rows: int, exponent: int) -> float:
-    """Cost of an iteration in units of the inner sampler's, with the sizes as they are rounded."""
-    hotter = [(n / num_rows) ** exponent for n in sizes(num_rows)[:-1]]
+def theory(sampler: str, num_rows: int, problem: str) -> float:
+    """Cost of an iteration's moves in units of the inner sampler's, with the sizes as rounded."""
+    shares = [(n / num_rows) ** EXPONENT[problem] for n in sizes(num_rows)]
     return {
         "plain": 1.0,
-        "spt": 1.0 + sum(hotter),
-        "stt": 1.0 + 2.0 * sum(hotter),
-        "pt": 1.0 + len(hotter),
-        "tt": 1.0 + 2.0 * len(hotter),
+        "spt": sum(shares),
+        "stt": sum(shares) + sum(shares[1:-1]),
+        "pt": float(len(shares)),
+        "tt": 2.0 * len(shares) - 2.0,
     }[sampler]
+
+
+def theory_with_swaps(sampler: str, num_rows: int, problem: str, move: str) -> float:
+    """The same, with what comparing subsamples costs."""
+    moves = theory(sampler, num_rows, problem)
+    if sampler not in ("spt", "stt"):
+        return moves
+    rows = np.array(sizes(num_rows)) / num_rows
+    value = 1.0 if EXPONENT[problem] == 1 else VALUE
+    inner = value if move == "metropolis" else NUM_LEAPFROG[problem] + value
+    lifts = np.diff(rows) if EXPONENT[problem] == 1 else rows[1:] ** EXPONENT[problem]
+    first = rows[-2] ** EXPONENT[problem] if sampler == "stt" else 0.0
+    return moves + value / inner * float(first + lifts.sum())

@@ -117,7 +117,7 @@ def _nuts(problem: tp.Problem, row: Experiment, num_warmup: int) -> Result:
         "cpu": cpu,
         "first_call": first,
         "rows": float(steps) * problem.num_rows,
-        "cubic_units": float(steps),
+        "cubes": float(steps),
         "acceptance": float("nan"),
     }
 
