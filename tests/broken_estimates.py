@@ -115,6 +115,22 @@ def transition_rungs_of_parallel_tempering(barrier: float) -> int:
     return int(np.ceil(2.0 * barrier)) + 1
 
 
+def stt_cost_as_printed(betas: FloatArray, exponent: float) -> float:
+    """Paper 1, (16): the hottest rung's cost with an exponent alpha / M instead of alpha."""
+    steps = betas.size - 1
+    return float(2 * np.sum(betas**exponent) - (1 + betas[0] ** (exponent / steps)))
+
+
+def pt_cost_as_printed(num_rungs: int) -> int:
+    """Paper 1, (17): M, though there are M + 1 chains."""
+    return num_rungs - 1
+
+
+def tt_cost_as_printed(num_rungs: int) -> int:
+    """Paper 1, (18): twice the rungs between the ends, and the ends not at all."""
+    return 2 * (num_rungs - 2)
+
+
 def _stones(increments: FloatArray) -> Estimate:
     per_step, weights = evidence._log_mean_exp(increments)
     error = float(diagnostics.standard_error(weights.sum(axis=-1)))

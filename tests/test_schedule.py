@@ -1,6 +1,7 @@
 """Rungs that share the barrier equally, and the numbers of rungs that the mathematics asks for."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -123,9 +124,50 @@ def test_transitions_with_the_rungs_asked_for_accept_as_derived() -> None:
     assert transition_acceptance(rng, np.geomspace(0.5, 1.0, twin)) < 0.2
 
 
+# Costs, on the ladder of paper 1's experiments: M = 6, from 1/8.
+HALVES = 2.0 ** (-0.5 * np.arange(6, -1, -1))
+
+
+@pytest.mark.parametrize(
+    ("cost", "linear", "cubic", "powers"),
+    [
+        (schedule.spt_cost, 3.1124, 1.5458, 7),
+        (schedule.stt_cost, 5.0999, 2.0897, 12),
+        (partial(schedule.stt_cost, moves_at_hottest=2), 5.2249, 2.0917, 13),
+        (partial(schedule.stt_cost, moves_at_target=0), 4.0999, 1.0897, 11),
+        (partial(schedule.stt_cost, moves_at_target=0, moves_at_hottest=2), 4.2249, 1.0917, 12),
+        (lambda sizes, a: broken.stt_cost_as_printed(sizes / sizes[-1], a), 4.5178, 1.7381, 12),
+    ],
+)
+def test_costs_are_those_of_the_audited_table(
+    cost: Callable[[FloatArray, float], float], linear: float, cubic: float, powers: int
+) -> None:
+    for sizes in (HALVES, 1024 * HALVES):
+        assert cost(sizes, 1.0) == pytest.approx(linear, abs=5e-5)
+        assert cost(sizes, 3.0) == pytest.approx(cubic, abs=5e-5)
+        assert cost(sizes, 0.0) == pytest.approx(powers)
+
+
+def test_costs_count_moves() -> None:
+    """One by one, for sizes in no particular proportion."""
+    sizes = np.array([2.0, 3.0, 7.0, 10.0])
+    sweep, transition = sizes, sizes[[3, 2, 1, 0, 1, 2]]
+    assert schedule.spt_cost(sizes, 2.0) == pytest.approx(np.sum(sweep**2) / 100)
+    assert schedule.stt_cost(sizes, 2.0) == pytest.approx(np.sum(transition**2) / 100)
+    assert broken.stt_cost_as_printed(sizes / 10, 2.0) < schedule.stt_cost(sizes, 2.0) - 0.2
+    assert schedule.spt_cost(sizes, 0.0) == sweep.size != broken.pt_cost_as_printed(4)
+    assert schedule.stt_cost(sizes, 0.0) == transition.size != broken.tt_cost_as_printed(4)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: schedule.spt_cost([4, 2, 1]), "sizes must be two or more and strictly increase"),
+        (lambda: schedule.spt_cost([4]), "sizes must be two or more"),
+        (lambda: schedule.spt_cost([0, 4]), "sizes must be positive"),
+        (lambda: schedule.stt_cost([-1, 4]), "sizes must not be negative"),
+        (lambda: schedule.stt_cost([1, 4], -1.0), "exponent"),
+        (lambda: schedule.stt_cost([1, 4], np.nan), "exponent"),
         (lambda: schedule.equalise([0.0, 0.5, 0.5, 1.0], [0.1] * 3), "strictly increase"),
         (lambda: schedule.equalise([-0.1, 1.0], [0.1]), "negative"),
         (lambda: schedule.equalise([1.0], []), "two or more"),

@@ -1,6 +1,6 @@
 """Swap schemes, exactly: permutations, acceptance, and the joint law of T1's table left alone."""
 
-from itertools import combinations, product
+from itertools import product
 
 import jax
 import jax.numpy as jnp
@@ -13,23 +13,13 @@ from temperance.move import Params
 from temperance.moves.metropolis import metropolis
 from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.swaps import Swaps, even_odd, hot_to_cold, swap
-from temperance.testing import CurvedGamma, enumeration
+from temperance.testing import CurvedGamma, enumeration, subsamples
 
 # T1: log likelihoods of four rows in four states.
-TABLE = np.array([[1.5 * np.sin(1.7 * i + 2.3 * k + 0.5) for k in range(4)] for i in range(4)])
+TABLE = subsamples.sine_terms(4, 4, 1.5)
 POWERS = np.array([0.2, 0.5, 1.0])[:, None] * TABLE.sum(axis=0)
-
-
-def nested_tables() -> list[np.ndarray]:
-    """log pi_k of the twelve chains of nested rows of sizes 1, 2, 4."""
-    return [
-        np.stack([TABLE[[one]].sum(0), TABLE[list(two)].sum(0), TABLE.sum(0)])
-        for two in combinations(range(4), 2)
-        for one in two
-    ]
-
-
-TABLES = {"powers": POWERS, "rows": nested_tables()[7]}
+ROWS = subsamples.ladder_table(subsamples.independent(TABLE), (2, 1, 0, 3), (1, 2, 4))
+TABLES = {"powers": POWERS, "rows": ROWS}
 
 
 def brute_force(log_uniforms: np.ndarray, increments: np.ndarray, pairs: list[int]):

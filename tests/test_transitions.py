@@ -1,6 +1,9 @@
-"""Tempered transitions: exact on T1, invariant with JAX, and rejected as printed."""
+"""Tempered transitions: exact on powers of T1, invariant with JAX, and rejected as printed.
 
-from collections.abc import Callable, Sequence
+On the subsamples of T1 they are in `test_subsample_enumeration.py`.
+"""
+
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
@@ -10,7 +13,7 @@ import pytest
 from jaxtyping import Array, Float
 from scipy import stats
 from tests import broken
-from tests.test_swaps import POWERS, TABLE, nested_tables
+from tests.test_swaps import POWERS
 
 from temperance._types import Key, LogDensity, Point
 from temperance.errors import MoveError
@@ -21,26 +24,7 @@ from temperance.moves.hmc import hmc
 from temperance.moves.metropolis import Metropolis, metropolis
 from temperance.samplers.transitions import TemperedTransitions, TransitionState
 from temperance.testing import CurvedGamma, GaussianBridge, enumeration, invariance, reversibility
-from temperance.testing.enumeration import Matrix, Table
-
-POSTERIOR = np.array([0.21892817, 0.34563211, 0.13918119, 0.29625853])
-ROW_0 = np.array([0.68203222, 0.09186024, 0.07964047, 0.14646707])
-Build = Callable[[Table, Sequence[Matrix]], Matrix]
-
-
-def on_t1(build: Build) -> Matrix:
-    """The kernel on T1: a fresh chain of nested rows for every transition."""
-    tables = nested_tables()
-    return np.mean([build(t, [enumeration.cycle_metropolis(row) for row in t]) for t in tables], 0)
-
-
-def test_the_right_kernel_on_t1():
-    law = enumeration.normalised(TABLE.sum(axis=0))
-    np.testing.assert_allclose(law, POSTERIOR, atol=5e-9)
-    matrix = on_t1(enumeration.tempered_transition)
-    np.testing.assert_allclose(matrix[0], ROW_0, atol=5e-9)
-    assert enumeration.defect(matrix, law) < 1e-14
-    assert enumeration.imbalance(matrix, law) < 1e-14
+from temperance.testing.enumeration import Matrix
 
 
 def test_the_right_kernel_on_powers_of_t1():
@@ -50,22 +34,6 @@ def test_the_right_kernel_on_powers_of_t1():
     # One exact draw at the hottest rung in place of its two moves.
     exact = [np.tile(enumeration.normalised(POWERS[0]), (4, 1)), *kernels[1:]]
     assert enumeration.defect(enumeration.tempered_transition(POWERS, exact), law) < 1e-14
-
-
-@pytest.mark.parametrize(
-    ("build", "defect", "distance"),
-    [
-        (broken.printed_transition, 2.443e-2, 0.037326),
-        (broken.printed_transition_with_sum, 2.826e-2, 0.047655),
-        (broken.transition_with_sum, 7.211e-2, 0.081668),
-    ],
-)
-def test_kernels_as_printed_on_t1_are_rejected(build: Build, defect: float, distance: float):
-    law = enumeration.normalised(TABLE.sum(axis=0))
-    matrix = on_t1(build)
-    assert abs(enumeration.defect(matrix, law) - defect) < 5e-6
-    found = enumeration.total_variation(enumeration.stationary(matrix), law)
-    assert abs(found - distance) < 5e-7
 
 
 # A scan in a fixed order: along the pairs 01, 23 and then along 12, 30.

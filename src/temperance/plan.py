@@ -119,12 +119,13 @@ class Plan:
             return Plain(ladder, self.move, params)
         if self.method in TRANSITIONS and stage.kind == "draw":
             return TemperedTransitions(ladder, self.move, params)
-        refresh = self.refresh if stage.kind == "draw" else 0
-        # From the prior on, log evidence can be had for a few values a draw.
-        complete = stage.kind == "draw" and not refresh and self.evidence is not False
+        pilot = stage.kind == "pilot"
+        # From the prior on, log evidence can be had for a few values a draw. Warm-up does as the
+        # draws do, and so runs the same program.
+        complete = self.method == "spt" and not self.refresh and self.evidence is not False
         return ParallelTempering(
             ladder, self.move, params, self.scheme, self.swaps_per_sweep,
-            refresh, complete and stage.betas[0] == 0.0,
+            0 if pilot else self.refresh, complete and not pilot and stage.betas[0] == 0.0,
         )  # fmt: skip
 
     def stage_key(self, stage: Stage) -> Key:
@@ -224,8 +225,6 @@ class Plan:
     def _draw(self, stage: Stage, params: Params, state: PyTree) -> tuple[Stage, PyTree]:
         following = Stage("draw", 0, self.num_draws, stage.betas, stage.rejection, stage.barrier)
         if self.method not in TRANSITIONS:
-            if self.refresh:
-                state = self._start(following, params, state.points.position)
             return following, self._carry(following, params, state)
         num_rungs = len(stage.betas) if self.subsampling is not None else self.num_rungs
         if self.betas is None and num_rungs is None:

@@ -1,4 +1,4 @@
-"""Where the rungs stand, and how many there should be.
+"""Where the rungs stand, how many there should be, and what they cost.
 
 **Equal shares of the barrier.** Between rungs at beta and beta + d a swap is rejected with
 probability r = lambda(beta) d + O(d^3). So the cumulative barrier
@@ -26,6 +26,16 @@ Its mean is -S^2 / 2, as E[ratio] = 1 demands, so the acceptance is E min(1, exp
 2 Phi(-S / 2). M = 2.2 Lambda^2 gives S = 1.69 and an acceptance of 0.40. Acceptance per step is
 best at S = 2.38 (M = 1.1 Lambda^2, acceptance 0.23), but only by a seventh, and what rungs do not
 forget adds to S: hence the larger M.
+
+**What subsampling saves.** If a move on n rows costs n^a, then on a rung that sees a share
+b_k = n_k / N of the rows it costs b_k^a moves at the target. An iteration of M + 1 rungs costs
+
+    SPT     sum_{k=0}^M b_k^a                              every rung once
+    STT     1 + 2 sum_{k=1}^{M-1} b_k^a + b_0^a            there and back, the two ends once
+
+which are equations (15) and (16) of paper 1 (with b_0^a where the print has b_0^(a / M)) for any
+sizes. With a = 0 heat is not cheaper, as for powers: M + 1 and 2 M, which the print's (17) and (18)
+miss by one chain and by two moves. Rows that only swaps and ratios look at are not counted.
 """
 
 import math
@@ -103,6 +113,42 @@ def transition_barrier(num_steps: int) -> float:
     return math.sqrt(num_steps / _STEPS_PER_SQUARED_BARRIER)
 
 
+def spt_cost(sizes: npt.ArrayLike, exponent: float = 1.0) -> float:
+    """A sweep of subsampled parallel tempering, in moves at the target.
+
+    `sizes` are the numbers of rows that the rungs see, or shares of them; they increase, and the
+    last is the target's. A move on n rows costs n^`exponent`: 1 where rows are independent, 3 for
+    a Gaussian process, 0 for a ladder of powers, whose rungs all cost the same.
+    """
+    return float(_costs(sizes, exponent).sum())
+
+
+def stt_cost(
+    sizes: npt.ArrayLike,
+    exponent: float = 1.0,
+    *,
+    moves_at_hottest: int = 1,
+    moves_at_target: int = 1,
+) -> float:
+    """An iteration of subsampled tempered transitions, in moves at the target.
+
+    As `spt_cost`, with two moves at each rung between the ends. A transition makes one or two at
+    the hottest rung, and none at the target, where an ordinary move comes before it.
+    """
+    costs = _costs(sizes, exponent)
+    between = 2.0 * costs[1:-1].sum()
+    return float(moves_at_hottest * costs[0] + between + moves_at_target * costs[-1])
+
+
+def _costs(sizes: npt.ArrayLike, exponent: float) -> FloatArray:
+    rows = _increasing(sizes, "sizes")
+    if rows[0] == 0.0:
+        raise ArgumentError(f"sizes must be positive, got {rows}")
+    if not 0.0 <= exponent < math.inf:
+        raise ArgumentError(f"exponent must be zero or more, got {exponent}")
+    return (rows / rows[-1]) ** exponent
+
+
 def _coordinate(betas: FloatArray) -> FloatArray:
     return np.log(betas) if betas[0] > 0.0 else betas**_POWER
 
@@ -111,12 +157,12 @@ def _beta_at(coordinate: FloatArray, geometric: bool) -> FloatArray:
     return np.exp(coordinate) if geometric else coordinate ** (1.0 / _POWER)
 
 
-def _increasing(betas: npt.ArrayLike) -> FloatArray:
-    values = np.asarray(betas, dtype=np.float64)
+def _increasing(numbers: npt.ArrayLike, name: str = "betas") -> FloatArray:
+    values = np.asarray(numbers, dtype=np.float64)
     if values.ndim != 1 or values.size < 2 or not np.all(np.diff(values) > 0.0):
-        raise ArgumentError(f"betas must be two or more and strictly increase, got {values}")
+        raise ArgumentError(f"{name} must be two or more and strictly increase, got {values}")
     if values[0] < 0.0:
-        raise ArgumentError(f"betas must not be negative, got {values}")
+        raise ArgumentError(f"{name} must not be negative, got {values}")
     return values
 
 

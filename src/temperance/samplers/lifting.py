@@ -8,6 +8,8 @@ evaluated again after it: the paper's caveat, two evaluations of the likelihood 
 does not arise. Pairs that a scheme leaves out in a round are not lifted.
 """
 
+from typing import Any, NamedTuple
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
@@ -31,36 +33,57 @@ def lifted_swaps(
     `tried` counts how often each pair was compared; its acceptance is that of the first time.
     """
     num_pairs = ladder.num_rungs - 1
-    known = [jax.tree.map(lambda leaf, k=k: leaf[k], points) for k in range(num_pairs + 1)]
-    places = [jnp.asarray(k) for k in range(num_pairs + 1)]
-    acceptance = [jnp.zeros_like(points.components[0, 0])] * num_pairs
-    swapped = [jnp.asarray(False)] * num_pairs
-    tried = [jnp.zeros((), int)] * num_pairs
-    for turn, key_round in enumerate(jax.random.split(key, rounds)):
-        uniforms = jax.random.uniform(key_round, (num_pairs + 1,))
-        half = (uniforms[0] < 0.5).astype(int) if scheme == "seo" else (parity + turn) % 2
+    uniforms = jax.random.uniform(key, (rounds, num_pairs + 1))
+    zero = jnp.zeros((), points.components.dtype)
+    pairs = [_Pair(zero, jnp.asarray(False), jnp.zeros((), int))] * num_pairs
+    places = [_Place(jax.tree.map(lambda leaf, k=k: leaf[k], points), jnp.asarray(k)) for k in range(num_pairs + 1)]
+
+    def round_of(turn: Array, carry: Any) -> Any:
+        places, pairs = list(carry[0]), list(carry[1])
+        half = (uniforms[turn, 0] < 0.5).astype(int) if scheme == "seo" else (parity + turn) % 2
         for k in range(num_pairs):
             compared = jnp.asarray(True) if scheme == "sweep" else half == k % 2
-            hot = jax.lax.cond(
-                compared, lambda p, k=k: ladder.lift(k, p), lambda p: p, known[k]
+            hot, cold = places[k], places[k + 1]
+            lifted = jax.lax.cond(
+                compared, lambda p, k=k: ladder.lift(k, p), lambda p: p, hot.point
             )
-            cold = known[k + 1]
-            chance, log_ratio = acceptance_of(
-                ladder.increments(hot.components)[k] - ladder.increments(cold.components)[k]
+            acceptance, log_ratio = acceptance_of(
+                ladder.increments(lifted.components)[k]
+                - ladder.increments(cold.point.components)[k]
             )
-            accepted = compared & (jnp.log(uniforms[k + 1]) < log_ratio)
-            known[k], known[k + 1] = _exchanged(accepted, hot, cold)
-            places[k], places[k + 1] = _exchanged(accepted, places[k], places[k + 1])
-            acceptance[k] = jnp.where(compared & (tried[k] == 0), chance, acceptance[k])
-            swapped[k] = swapped[k] | accepted
-            tried[k] = tried[k] + compared.astype(int)
-    moved = jax.tree.map(lambda *leaves: jnp.stack(leaves), *known)
-    return moved, Swaps(
-        jnp.stack(places), jnp.stack(acceptance), jnp.stack(swapped), jnp.stack(tried)
-    )
+            accepted = compared & (jnp.log(uniforms[turn, k + 1]) < log_ratio)
+            places[k], places[k + 1] = _exchanged(accepted, hot._replace(point=lifted), cold)
+            first = compared & (pairs[k].tried == 0)
+            pairs[k] = _Pair(
+                jnp.where(first, acceptance, pairs[k].acceptance),
+                pairs[k].swapped | accepted,
+                pairs[k].tried + compared.astype(int),
+            )
+        return places, pairs
+
+    # Rolled up, because every comparison is a program of its own to compile.
+    places, pairs = jax.lax.fori_loop(0, rounds, round_of, (places, pairs))
+    moved, order = jax.tree.map(lambda *leaves: jnp.stack(leaves), *places)
+    done = jax.tree.map(lambda *leaves: jnp.stack(leaves), *pairs)
+    return moved, Swaps(order, done.acceptance, done.swapped, done.tried)
 
 
-def _exchanged(accepted: Array, one: Point | Array, two: Point | Array) -> tuple:
+class _Place(NamedTuple):
+    """A rung's point, and the rung it was at before."""
+
+    point: Point
+    was: Int[Array, ""]
+
+
+class _Pair(NamedTuple):
+    """What became of two neighbours."""
+
+    acceptance: Array
+    swapped: Array
+    tried: Array
+
+
+def _exchanged(accepted: Array, one: _Place, two: _Place) -> tuple[_Place, _Place]:
     first = jax.tree.map(lambda a, b: jnp.where(accepted, b, a), one, two)
     second = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), one, two)
     return first, second

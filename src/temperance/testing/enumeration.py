@@ -73,6 +73,11 @@ def cycle_metropolis(log_density: Float[np.ndarray, " n"]) -> Matrix:
                       log_density)  # fmt: skip
 
 
+def reversal(matrix: Matrix, law: Law) -> Matrix:
+    """The kernel run backwards from stationarity: P~(x, y) = pi(y) P(y, x) / pi(x)."""
+    return matrix.T * law[None, :] / law[:, None]
+
+
 def product_of_ratios(log_ratios: list[np.ndarray]) -> np.ndarray:
     """The acceptance min(1, prod rho) of a tempered transition."""
     return np.exp(np.minimum(sum(log_ratios), 0.0))
@@ -117,6 +122,15 @@ def tempered_transition(log_densities: Table, kernels: Sequence[Matrix]) -> Matr
     """The right tempered transition: `kernels[k]` is reversible for pi_k, and used both ways."""
     hotter = list(kernels[:-1])
     return transition(log_densities, hotter[::-1], hotter)
+
+
+def single_top_transition(log_densities: Table, kernels: Sequence[Matrix]) -> Matrix:
+    """The same with one move at the hottest rung in place of two.
+
+    That move is its own way back, so it has to be reversible even where the others are not.
+    """
+    hotter = list(kernels[:-1])
+    return transition(log_densities, hotter[::-1], [np.eye(hotter[0].shape[0]), *hotter[1:]])
 
 
 def joint(log_densities: Table) -> JointLaw:

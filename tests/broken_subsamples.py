@@ -1,0 +1,116 @@
+"""Tempering by subsampling with one slip each, exactly, on a finite space; tests reject them all.
+
+Algorithms 1 and 2 of paper 1 as they stand are in `tests/broken.py`: they are wrong on any ladder.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from temperance.samplers.refresh import exchange_log_ratios
+from temperance.testing import enumeration, refreshes, subsamples
+from temperance.testing.enumeration import Matrix, Table
+
+# Tempered transitions
+
+
+def scan_not_reversed(table: Table, kernels: Sequence[Matrix]) -> Matrix:
+    """Moves that are not reversible, run down in the order they were run up."""
+    return enumeration.tempered_transition(table, kernels)
+
+
+def scan_reversed_around_one_top(table: Table, kernels: Sequence[Matrix]) -> Matrix:
+    """Reversed on the way down, but one move at the top has no way down to be reversed on."""
+    back = [
+        enumeration.reversal(kernel, enumeration.normalised(row))
+        for kernel, row in zip(kernels, table, strict=True)
+    ]
+    descend = [np.eye(table.shape[1]), *back[1:-1]]
+    return enumeration.transition(table, list(kernels[-2::-1]), descend)
+
+
+def rows_redrawn_at_the_top(
+    tables: np.ndarray, kernel: Callable[[np.ndarray], Matrix] = enumeration.cycle_metropolis
+) -> Matrix:
+    """Climbs through one family of subsamples and comes down through another."""
+    steps = tables.shape[1] - 1
+    moves = [[kernel(row) for row in table[:-1]] for table in tables]
+
+    def one(up: int, down: int) -> Matrix:
+        kept: list[np.ndarray] = []
+
+        def keep(log_ratios: list[np.ndarray]) -> np.ndarray:
+            kept.extend(log_ratios)
+            return enumeration.product_of_ratios(log_ratios)
+
+        climb, descend = moves[up][::-1], moves[down]
+        enumeration.transition(tables[down], climb, descend, keep)
+        return enumeration.transition(
+            tables[up], climb, descend,
+            lambda ratios: enumeration.product_of_ratios(ratios[:steps] + kept[steps:]),
+        )  # fmt: skip
+
+    return np.mean([one(*both) for both in product(range(len(tables)), repeat=2)], axis=0)
+
+
+# Refreshes of the order
+
+
+def uniform_redraw(num_orders: int, num_points: int) -> Matrix:
+    """A new order whatever the points are, as if the order were uniform under the joint law."""
+    return np.kron(np.full((num_orders, num_orders), 1 / num_orders), np.eye(num_points))
+
+
+def ratio_of_the_hottest_affected(
+    at_first: Array, at_second: Array, sizes: tuple[int, ...], first: Array, second: Array
+) -> Array:
+    """Of all the rungs between the two positions only the first is asked."""
+    size = jnp.asarray(sizes)[:, None]
+    affected = (first[None, :] < size) & (size <= second[None, :])
+    hottest = affected & (jnp.cumsum(affected, axis=0) == 1)
+    return jnp.sum(jnp.where(hottest, at_second - at_first, 0.0), axis=0)
+
+
+def ratio_of_shifted_rungs(
+    at_first: Array, at_second: Array, sizes: tuple[int, ...], first: Array, second: Array
+) -> Array:
+    """Positions counted from 0 in a formula that counts from 1."""
+    return exchange_log_ratios(at_first, at_second, sizes, first - 1, second - 1)
+
+
+def ratio_upside_down(
+    at_first: Array, at_second: Array, sizes: tuple[int, ...], first: Array, second: Array
+) -> Array:
+    """The row that leaves takes the place of the one that comes."""
+    return exchange_log_ratios(at_second, at_first, sizes, first, second)
+
+
+def ratio_at_the_targets_point(
+    at_first: Array, at_second: Array, sizes: tuple[int, ...], first: Array, second: Array
+) -> Array:
+    """Every rung judges rows at the target's point instead of its own."""
+    one, two = (jnp.broadcast_to(at[-1:], at.shape) for at in (at_first, at_second))
+    return exchange_log_ratios(one, two, sizes, first, second)
+
+
+def dependent_pairs_one_by_one(
+    likelihood: subsamples.Likelihood, sizes: Sequence[int], pairs: refreshes.Pairs
+) -> Matrix:
+    """Pairs judged each for itself and all at once, where the rows are not independent."""
+    num_rows = sizes[-1]
+    orders = subsamples.all_orders(num_rows)
+    tables = subsamples.ladder_tables(likelihood, orders, sizes)
+    weights = np.array([refreshes._weights(table) for table in tables])
+    entries = 0.0
+    for pattern in product([True, False], repeat=len(pairs)):
+        chance = np.ones_like(weights)
+        for pair, accepted in zip(pairs, pattern, strict=True):
+            there = [orders.index(refreshes.exchanged(order, [pair])) for order in orders]
+            alone = np.exp(np.minimum(weights[there] - weights, 0.0))
+            chance = chance * (alone if accepted else 1.0 - alone)
+        done = [pair for pair, accepted in zip(pairs, pattern, strict=True) if accepted]
+        entries = entries + refreshes._reordered(num_rows, done, chance)
+    return refreshes._at_each_point(entries)
