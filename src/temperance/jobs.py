@@ -98,6 +98,8 @@ class TunedJob:
         if store is None or store.last is None:
             return *self.plan.first(), 0
         stage = Stage.of(store.last.notes)
+        # Subsamples keep the rows in their order, and must not keep them as a trace sees them.
+        self.plan.ladder(stage)
         template = jax.eval_shape(lambda: self.plan.carried(stage))
         return stage, store.restore(template), store.last.position
 

@@ -146,11 +146,9 @@ class Subsampling:
     def _ordered(self, key: Key) -> tuple[Data, Strata | None]:
         likelihood = self.densities.cold
         assert isinstance(likelihood, Likelihood)
-        # A resumed run first asks for shapes alone, and rows that are kept must not be traced.
-        with jax.ensure_compile_time_eval():
-            order = shuffle(key, self.num_rows, self.strata)
-            strata = None if self.strata is None else self.strata.reordered(order)
-            return rows_at(likelihood.data, order), strata
+        order = shuffle(key, self.num_rows, self.strata)
+        strata = None if self.strata is None else self.strata.reordered(order)
+        return rows_at(likelihood.data, order), strata
 
     # -- sizes ---------------------------------------------------------------------------------
 
