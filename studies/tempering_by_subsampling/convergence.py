@@ -8,7 +8,7 @@ from experiment import Experiment
 from settings import SAMPLERS
 
 NUM_ROWS, DIMENSION, SECONDS = 512, 18, 1800.0
-STAND_IN_ROWS, STAND_IN_MOST = 128, 0.1
+STAND_IN_ROWS, STAND_IN_MOST = 128, 0.05
 
 
 def experiments() -> list[Experiment]:
