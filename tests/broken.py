@@ -12,8 +12,8 @@ from jaxtyping import Array, Float
 
 from temperance._types import Key, Point, Position
 from temperance.geometric import GeometricLadder
-from temperance.ladder import Rung, Rungs
-from temperance.move import Info, Params, acceptance_of, colour, whiten
+from temperance.ladder import AbstractLadder, Rung, Rungs
+from temperance.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
 from temperance.moves.blackjax import BlackjaxMove
 from temperance.moves.combine import Alternate
 from temperance.moves.hmc import Hmc
@@ -174,6 +174,9 @@ class AlternateThatLies(Alternate):
 
     reversible: bool = eqx.field(static=True, default=True)
 
+    def reversal(self) -> AbstractMove:
+        return self
+
 
 def _choose(
     uniform: Array, rung: Rung, point: Point, proposal: Point, kinetic: Array
@@ -192,21 +195,24 @@ def _choose(
 class ParallelWithTheWrongPair(ParallelTempering):
     """Compares rungs k and k+1 and exchanges k and k-1, as paper 1's Algorithm 1 does."""
 
-    def _communicate(self, state: ParallelState, points: Point, swaps: Swaps) -> ParallelState:
-        shift = swaps.swapped.astype(int)
-        shift = jnp.pad(shift[1:], (0, 1))
+    def _swap(
+        self, ladder: AbstractLadder, key: Key, points: Point, parity: Array
+    ) -> tuple[Point, Swaps]:
+        _, swaps = super()._swap(ladder, key, points, parity)
+        shift = jnp.pad(swaps.swapped.astype(int)[1:], (0, 1))
         rungs = jnp.arange(self.num_rungs)
         order = rungs + jnp.pad(shift, (0, 1)) - jnp.pad(shift, (1, 0))
-        return super()._communicate(state, points, swaps._replace(order=order))
+        return jax.tree.map(lambda leaf: leaf[order], points), swaps._replace(order=order)
 
 
 class ParallelWithStaleComponents(ParallelTempering):
     """Exchanges positions and leaves their cached components behind."""
 
-    def _communicate(self, state: ParallelState, points: Point, swaps: Swaps) -> ParallelState:
-        after = super()._communicate(state, points, swaps)
-        stale = after.points._replace(components=points.components)
-        return after._replace(points=stale)
+    def _swap(
+        self, ladder: AbstractLadder, key: Key, points: Point, parity: Array
+    ) -> tuple[Point, Swaps]:
+        moved, swaps = super()._swap(ladder, key, points, parity)
+        return moved._replace(components=points.components), swaps
 
 
 class ParallelWithStaleRounds(ParallelTempering):
@@ -216,7 +222,8 @@ class ParallelWithStaleRounds(ParallelTempering):
         after, info = super().step(key, state)
         increments = jax.vmap(self.ladder.increments)(state.points.components)
         again = swap(self.scheme, jax.random.fold_in(key, 7), increments, state.parity + 1)
-        return self._communicate(after, after.points, again), info
+        points = jax.tree.map(lambda leaf: leaf[again.order], after.points)
+        return self._communicate(after, points, again), info
 
 
 def printed_parallel_sweep(log_densities: Table, kernels: Sequence[Matrix]) -> Matrix:
@@ -244,14 +251,14 @@ class PrintedTransitions(TemperedTransitions):
     def step(self, key: Key, state: TransitionState) -> tuple[TransitionState, Any]:
         top = self.num_rungs - 1
         keys = iter(jax.random.split(key, 2 * top + 2))
-        start, _ = self._move(next(keys), state.point, top)
+        start, _ = self._move(self.ladder, next(keys), state.point, top)
         point, log_rho = start, jnp.zeros(())
         for rung in range(top - 1, -1, -1):
-            log_rho = log_rho - self._increment(rung, point)
-            point, _ = self._move(next(keys), point, rung)
+            log_rho = log_rho - self.ladder.increments(point.components)[rung]
+            point, _ = self._move(self.ladder, next(keys), point, rung)
         for rung in range(top):
-            point, _ = self._move(next(keys), point, rung + 1)
-            log_rho = log_rho + self._increment(rung, point)
+            point, _ = self._move(self.ladder, next(keys), point, rung + 1)
+            log_rho = log_rho + self.ladder.increments(point.components)[rung]
         accepted = jnp.log(jax.random.uniform(next(keys))) < log_rho
         kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), point, start)
         return TransitionState(kept), None

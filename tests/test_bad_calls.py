@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import blackjax
 import jax
 import jax.numpy as jnp
 import jaxtyping
@@ -253,7 +254,7 @@ BAD_OPTIONS = BAD_COUNTS | {
         sample(method="plian"), UnknownNameError, "unknown method 'plian'", "did you mean 'plain'?"
     ),
     "method nothing like it": wrong(
-        sample(method="gibbs"), UnknownNameError, "method 'gibbs'", "known are plain, pt, tt"
+        sample(method="gibbs"), UnknownNameError, "method 'gibbs'", "known are plain, pt, spt, stt, tt"
     ),
     "method 3": wrong(sample(method=3), ArgumentError, "method", "ParallelTempering", "3"),
     "a method's class": wrong(
@@ -298,9 +299,9 @@ BAD_OPTIONS = BAD_COUNTS | {
     "hottest is the target": wrong(sample(hottest=1.0), ArgumentError, "hottest", "[0, 1)"),
     "hottest is negative": wrong(sample(hottest=-0.1), ArgumentError, "hottest", "-0.1"),
     "hottest in words": wrong(sample(hottest="prior"), ArgumentError, "hottest", "'prior'"),
-    "a transition with an order": wrong(
-        sample(method="tt", move=tp.alternate(tp.metropolis(), tp.hmc())),
-        MoveError, "reversible", "alternate",
+    "a transition that cannot be run backwards": wrong(
+        sample(method="tt", move=tp.from_blackjax(blackjax.hmc, reversible=False)),
+        MoveError, "run backwards", "hmc",
     ),
     "precision": wrong(
         sample(precision="half"), ArgumentError, "precision", "'double' or 'single'", "'half'"

@@ -107,9 +107,9 @@ CASES: dict[str, tuple[Any, AbstractMove, bool, int, int]] = {
     "pt metropolis": (ParallelTempering, metropolis(), False, K, 0),
     "pt metropolis, drawn": (ParallelTempering, metropolis(), True, K, 0),
     "pt alternate": (ParallelTempering, alternate(metropolis(), hmc(L)), False, K, K * (1 + L)),
-    "tt hmc": (TemperedTransitions, hmc(L), False, 0, 2 * L * (K - 1) + L),
+    "tt hmc": (TemperedTransitions, hmc(L), False, 0, 2 * L * (K - 2) + 2 * L),
     "tt hmc, drawn": (TemperedTransitions, hmc(L), True, 0, 2 * L * (K - 2) + 1 + L),
-    "tt metropolis": (TemperedTransitions, metropolis(), False, 2 * (K - 1) + 1, 0),
+    "tt metropolis": (TemperedTransitions, metropolis(), False, 2 * (K - 2) + 2, 0),
     "plain hmc": (Plain, hmc(L), False, 0, L),
     "plain repeat": (Plain, repeat(metropolis(), 3), False, 3, 0),
 }

@@ -240,7 +240,7 @@ def test_samplers_do_the_same_with_static_rungs(sampler: Callable, move: object,
         state = kernel.init(jnp.zeros(2))
         for i in range(4):
             state, _ = step(jax.random.fold_in(jax.random.key(seed), i), state)
-        ends.append(step(jax.random.key(seed), state))
+        ends.append(step(jax.random.key(seed), state)[0])
     for one, two in zip(*map(jax.tree.leaves, ends), strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-10)
 

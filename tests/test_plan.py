@@ -86,7 +86,7 @@ def test_a_hottest_rung_above_zero() -> None:
     stage, _ = plan.first()
     assert stage.betas[0] == pytest.approx(0.05)
     np.testing.assert_allclose(np.diff(np.log(stage.betas)), math.log(20) / 3)
-    assert plan.ladder(stage.betas).draw_hottest() is None
+    assert plan.ladder(stage).draw_hottest() is None
 
 
 def test_transitions_warm_up_in_parallel_and_then_change_over() -> None:

@@ -5,6 +5,7 @@ On the subsamples of T1 they are in `test_subsample_enumeration.py`.
 
 from collections.abc import Sequence
 
+import blackjax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,7 @@ from temperance._types import Key, LogDensity, Point
 from temperance.errors import MoveError
 from temperance.ladder import AbstractLadder, AbstractUniformLadder, Rung, Rungs
 from temperance.move import AbstractMove, Info, Params, acceptance_of
+from temperance.moves.blackjax import from_blackjax
 from temperance.moves.combine import alternate, repeat
 from temperance.moves.hmc import hmc
 from temperance.moves.metropolis import Metropolis, metropolis
@@ -126,7 +128,7 @@ def frequencies(kind: type[TemperedTransitions], num_draws: int, seed: int) -> n
 
 def test_one_step_has_the_probabilities_of_the_exact_matrix(seed: int):
     kernels = [enumeration.cycle_metropolis(row) for row in POWERS]
-    matrix = kernels[-1] @ enumeration.tempered_transition(POWERS, kernels)
+    matrix = kernels[-1] @ enumeration.single_top_transition(POWERS, kernels)
     counts = frequencies(TemperedTransitions, 20_000, seed)
     assert stats.chisquare(counts, 20_000 * matrix[0]).pvalue > 1e-5
     printed = frequencies(broken.PrintedTransitions, 20_000, seed)
@@ -213,7 +215,7 @@ def test_invariance_rejects_the_printed_order(seed: int):
 
 
 def test_a_scan_that_lies_about_reversibility_biases_transitions(seed: int):
-    """Which is why a move that says it is not reversible is refused."""
+    """Which is why a move that says it is not reversible is run backwards on the way down."""
     ladder = TableLadder(jnp.asarray(STEEP[-1]), jnp.array([0.3, 1.0]))
     law = jnp.asarray(enumeration.normalised(STEEP[-1]))
 
@@ -237,6 +239,9 @@ def test_a_scan_that_lies_about_reversibility_biases_transitions(seed: int):
     assert not lying.lawful, lying
     honest = verdict(repeat(Cycle(), 2), 1)
     assert honest.passed, honest
+    # The same scan, run backwards on the way down.
+    reversed_scan = verdict(alternate(AlongPairs(offset=0), AlongPairs(offset=1)), 2)
+    assert reversed_scan.passed, reversed_scan
 
 
 def test_a_transition_is_reversible(seed: int):
@@ -245,8 +250,15 @@ def test_a_transition_is_reversible(seed: int):
     ladder = bridge.ladder([0.0, 0.5, 1.0], exact=True)
 
     class OnlyTransition(TemperedTransitions):
-        def _move(self, key: Key, point: Point, rung: Rungs):
-            moved, info = super()._move(key, point, rung)
+        def _move(
+            self,
+            ladder: AbstractLadder,
+            key: Key,
+            point: Point,
+            rung: Rungs,
+            back: bool = False,
+        ) -> tuple[Point, Info]:
+            moved, info = super()._move(ladder, key, point, rung, back)
             if isinstance(rung, int) and rung == self.num_rungs - 1:
                 return point, info
             return moved, info
@@ -264,11 +276,11 @@ def test_a_transition_is_reversible(seed: int):
     assert verdict.passed, verdict
 
 
-def test_moves_that_are_not_reversible_are_refused():
+def test_moves_that_cannot_be_run_backwards_are_refused():
     ladder = TARGET.ladder([0.1, 1.0])
     params = Params(jnp.ones((2, 2)), jnp.ones((2, 2)))
-    with pytest.raises(MoveError, match="reversible"):
-        TemperedTransitions(ladder, alternate(metropolis(), metropolis()), params)
+    with pytest.raises(MoveError, match="reversal"):
+        TemperedTransitions(ladder, from_blackjax(blackjax.hmc, reversible=False), params)
 
     class Inexact(Metropolis):
         exact: bool = eqx.field(static=True, default=False)

@@ -48,6 +48,7 @@ def adaptation(
         moments_of(spread, dense, count),
         None if slope is None else moments_of(slope, dense, count),
         jnp.zeros((RUNGS - 1,)),
+        jnp.zeros((RUNGS - 1,)),
         jnp.asarray(count // 4),
     )  # fmt: skip
 

@@ -69,14 +69,6 @@ def _check_terms(problem: Problem, densities: Densities) -> None:
             "terms[i] must be log p(y_i | y_<i, x), so nothing may be centred, scaled or averaged "
             "over all rows inside terms: do that to the data beforehand"
         )
-    if problem.log_likelihood is not None:
-        some = jax.tree.map(lambda rows: rows[:few], data)
-        total = np.asarray(problem.log_likelihood(position, some))
-        if total.shape != () or not _alike(total, whole.sum()):
-            raise TermsError(
-                f"log_likelihood: wanted the sum of the terms, {whole.sum()} on the first {few} "
-                f"rows, got {total}"
-            )
     if problem.independent:
         tail = _terms(problem, position, data, half, few)
         if not _alike(tail, whole[half:]):
@@ -84,6 +76,25 @@ def _check_terms(problem: Problem, densities: Densities) -> None:
                 "terms of one row look at the others, but the problem says independent=True: "
                 "give independent=False"
             )
+    if problem.log_likelihood is not None:
+        _check_sum(problem.log_likelihood, position, data, whole)
+
+
+def _check_sum(log_likelihood: Any, position: Any, data: Any, terms: np.ndarray) -> None:
+    some = jax.tree.map(lambda rows: rows[: len(terms)], data)
+    try:
+        value = np.asarray(log_likelihood(position, some))
+    except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
+        raise TermsError(
+            f"log_likelihood: it fails on a prior draw and {len(terms)} rows: {error}; wanted a "
+            "function of a position and data that returns the sum of the terms"
+        ) from error
+    wanted = np.sum(terms)
+    if value.shape != () or not _alike(value, wanted):
+        raise TermsError(
+            f"log_likelihood: wanted the sum of the terms, {wanted} on {len(terms)} rows, got "
+            f"{value}; leave it out, or make it and `terms` the same density"
+        )
 
 
 def _terms(problem: Problem, position: Any, data: Any, start: int, stop: int) -> np.ndarray:

@@ -49,9 +49,9 @@ class Info(NamedTuple):
 class AbstractMove(eqx.Module):
     """A kernel that leaves a rung's density invariant.
 
-    `reversible` says that the kernel satisfies detailed balance; tempered transitions need that, or
-    a `reversal`. `exact` says that it leaves the density invariant rather than nearly so. A move that declares
-    either falsely biases its samplers without any sign of it in the output.
+    `reversible` says that the kernel satisfies detailed balance; tempered transitions need that
+    or a `reversal`. `exact` says that it leaves the density invariant rather than nearly so. A
+    move that declares either falsely biases its samplers without any sign of it in the output.
     """
 
     reversible: eqx.AbstractVar[bool]

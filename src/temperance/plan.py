@@ -8,9 +8,9 @@
 
 Tempered transitions warm up as parallel tempering, whose swaps measure the barrier that spaces the
 rungs of a transition, and then change over. On nested subsamples a rung's size is part of its
-program, so sizes change between pilots and never during warm-up (subsampling.py). A `Stage` together with the arrays it carries is all
-that a run knows, and the next stage is a pure function of both: a run resumed from any block goes
-the same way as one that was never stopped.
+program, so sizes change between pilots and never during warm-up (subsampling.py). A `Stage`
+together with the arrays it carries is all that a run knows, and the next stage is a pure function
+of both: a run resumed from any block goes the same way as one that was never stopped.
 """
 
 from dataclasses import dataclass, replace

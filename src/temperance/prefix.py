@@ -23,6 +23,7 @@ are off by 0.1 nats at a million rows.
 
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -128,8 +129,7 @@ class PrefixLadder(AbstractLadder):
         return self.bounds.index(self.sizes[rung])
 
     def densities(self) -> Sequence[LogDensity]:
-        pairs = zip(self.bounds[:-1], self.bounds[1:], strict=True)
-        return self.log_prior, *(Block(self, first, last) for first, last in pairs)
+        return self.log_prior, *(Block(self, low, high) for low, high in pairwise(self.bounds))
 
     def weights(self, rung: Rungs) -> Float[Array, " components"]:
         known = 1 + self.num_blocks(int(rung))
@@ -155,8 +155,7 @@ class PrefixLadder(AbstractLadder):
             return []
         begin = bounds[0] if self.independent else 0
         values = self.terms(position, rows_between(self.data, begin, bounds[-1]))
-        cuts = zip(bounds[:-1], bounds[1:], strict=True)
-        return [jnp.sum(values[low - begin : high - begin]) for low, high in cuts]
+        return [jnp.sum(values[low - begin : high - begin]) for low, high in pairwise(bounds)]
 
     def reordered(self, order: Int[Array, " n"]) -> "PrefixLadder":
         """The same rungs on rows in another order."""
@@ -173,14 +172,19 @@ class PrefixLadder(AbstractLadder):
 class PrefixRung(Rung):
     """A prefix ladder at one rung: everything here costs its own rows and no others."""
 
-    ladder: PrefixLadder
     index: int = eqx.field(static=True)
 
+    @property
+    def prefix(self) -> PrefixLadder:
+        assert isinstance(self.ladder, PrefixLadder)
+        return self.ladder
+
     def evaluate(self, position: Position, *, gradient: bool) -> Point:
-        known = self.ladder.num_blocks(self.index)
-        prior = self.ladder.log_prior(position)
-        sums = self.ladder.block_sums(position, 0, known)
-        unknown = [jnp.zeros_like(prior)] * (len(self.ladder.bounds) - 1 - known)
+        ladder = self.prefix
+        known = ladder.num_blocks(self.index)
+        prior = ladder.log_prior(position)
+        sums = ladder.block_sums(position, 0, known)
+        unknown = [jnp.zeros_like(prior)] * (len(ladder.bounds) - 1 - known)
         return Point(position, jnp.stack([prior, *sums, *unknown]), None)
 
     def slope(self, position: Position) -> Float[Array, " d"]:
@@ -188,7 +192,7 @@ class PrefixRung(Rung):
         return jax.grad(lambda vector: self(unravel(vector)))(flat)
 
     def __call__(self, position: Position) -> Scalar:
-        ladder, size = self.ladder, self.ladder.sizes[self.index]
+        ladder, size = self.prefix, self.prefix.sizes[self.index]
         if size == 0:
             return ladder.log_prior(position)
         rows = rows_between(ladder.data, 0, size)
@@ -228,7 +232,9 @@ def checked_sizes(sizes: Numbers, num_rows: int) -> tuple[int, ...]:
     try:
         values = np.asarray(sizes, float)
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"sizes: wanted numbers of rows that increase, got {sizes!r}") from error
+        raise ArgumentError(
+            f"sizes: wanted numbers of rows that increase, got {sizes!r}"
+        ) from error
     if values.ndim != 1 or values.size < 2:
         raise ArgumentError(
             f"sizes: a ladder needs at least two rungs in one vector, got shape {values.shape}; "
@@ -240,8 +246,7 @@ def checked_sizes(sizes: Numbers, num_rows: int) -> tuple[int, ...]:
         values = np.where(values == 0, 0, np.maximum(1, np.round(values * num_rows)))
     if (values != np.round(values)).any():
         raise ArgumentError(
-            "sizes: wanted whole numbers of rows, or shares of them that end at 1.0, got "
-            f"{values}"
+            f"sizes: wanted whole numbers of rows, or shares of them that end at 1.0, got {values}"
         )
     if values[-1] != num_rows:
         raise DataError(

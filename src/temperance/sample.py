@@ -161,7 +161,7 @@ def _tuned(
     )
     plan = Plan(
         problem, densities, name, kernel, key=key, num_rungs=num_rungs, betas=betas,
-        scheme=scheme, swaps_per_sweep=swaps, **own, **counts,
+        scheme=scheme, swaps_per_sweep=swaps, **(counts | own),
     )  # fmt: skip
     return TunedJob(plan, sweeps), name
 
@@ -176,7 +176,7 @@ def _rungs(
             raise ArgumentError(f"hottest: wanted a beta in [0, 1), got {hottest!r}")
         betas = options.get("betas")
         betas = None if betas is None else tuple(float(b) for b in check_betas(betas))
-        return betas, {"hottest": hottest}
+        return betas, {"hottest": float(hottest or 0.0)}
     if not isinstance(problem, Problem):
         raise ArgumentError(
             f"method {name!r} leaves rows out, and a Target has none: write it as a Problem with "

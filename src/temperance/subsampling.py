@@ -56,7 +56,9 @@ def subsampled_options(
     sizes, hottest, evidence = (options.get(name) for name in ("sizes", "hottest", "evidence"))
     refresh = options.get("refresh", 0)
     if evidence not in (None, True, False):
-        raise ArgumentError(f"evidence: wanted True, False or None (where it can), got {evidence!r}")
+        raise ArgumentError(
+            f"evidence: wanted True, False or None (where it can), got {evidence!r}"
+        )
     if refresh is True:
         refresh = default_refresh(n)
     refresh = check_count("refresh", int(refresh) if refresh is False else refresh, 0)
@@ -125,7 +127,8 @@ class Subsampling:
         """The ladder at `betas`, on rows in the pilot's order or in the run's."""
         d = self.densities
         likelihood = d.cold
-        assert isinstance(likelihood, Likelihood) and d.hot is not None
+        assert isinstance(likelihood, Likelihood)
+        assert d.hot is not None
         total = likelihood.log_likelihood
         rows, strata = self._pilot_rows if pilot else self._rows
         return PrefixLadder(
@@ -188,7 +191,9 @@ class Subsampling:
             sizes, rates = colder_part(sizes, rates, transition_barrier(TRANSITION_STEPS))
         barrier = float(rates.sum())
         if num_rungs is None and self.transitions:
-            steps = np.ceil(TRANSITION_STEPS * (barrier / transition_barrier(TRANSITION_STEPS)) ** 2)
+            steps = np.ceil(
+                TRANSITION_STEPS * (barrier / transition_barrier(TRANSITION_STEPS)) ** 2
+            )
             num_rungs = int(np.clip(steps, 2, TRANSITION_STEPS)) + 1
         elif num_rungs is None:
             num_rungs = min(rungs_for(barrier), MOST_RUNGS)
@@ -204,9 +209,7 @@ class Subsampling:
         scale = jnp.where(tuned[None], width[:, None], 1.0)
         return params._replace(step_size=params.step_size * scale)
 
-    def transplant(
-        self, old: tuple[float, ...], new: tuple[float, ...], params: Params
-    ) -> Params:
+    def transplant(self, old: tuple[float, ...], new: tuple[float, ...], params: Params) -> Params:
         """Parameters of old sizes, carried to new ones by their neighbours in log size."""
         return transplant(self._place(old), self._place(new), params)
 

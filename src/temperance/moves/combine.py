@@ -84,9 +84,7 @@ class Alternate(AbstractMove):
         infos = []
         order = turns[::-1] if self.backwards else turns
         for key_part, (move, sizes) in zip(jax.random.split(key), order, strict=True):
-            point, info = self._part(
-                move, key_part, point, rung, params._replace(step_size=sizes)
-            )
+            point, info = self._part(move, key_part, point, rung, params._replace(step_size=sizes))
             infos.append(info)
         one, two = infos[::-1] if self.backwards else infos
         return point, Info(

@@ -2,10 +2,10 @@
 
 With x = F y the momentum z of y is N(0, I). A leapfrog step of size s is, in either order,
 
-    velocity   z <- z + (s/2) F' grad log pi(x);   x <- x + s F z;   z <- z + (s/2) F' grad log pi(x)
-    position   x <- x + (s/2) F z;   z <- z + s F' grad log pi(x);   x <- x + (s/2) F z.
+    velocity   z <- z + (s/2) F' g(x);   x <- x + s F z;   z <- z + (s/2) F' g(x)
+    position   x <- x + (s/2) F z;   z <- z + s F' g(x);   x <- x + (s/2) F z
 
-After L steps: log ratio = log pi(x*) - log pi(x) - |z*|^2/2 + |z|^2/2. The mass matrix is
+with g = grad log pi. After L steps: log ratio = log pi(x*) - log pi(x) - |z*|^2/2 + |z|^2/2. The mass matrix is
 (F F')^{-1}, and no linear system is solved. Both orders are reversible and keep volume, and on a
 Gaussian their energy errors have the same law. L velocity steps evaluate L gradients, if that of
 the starting point is known. L position steps evaluate L gradients on the way and one value at the

@@ -40,10 +40,7 @@ class Mala(AbstractMove):
         back = forth + 0.5 * size * (slope + whiten(params.factor, slope_at(rung, proposal)))
         log_density = rung.log_density(proposal)
         acceptance, log_ratio = acceptance_of(
-            log_density
-            - rung.log_density(point)
-            - 0.5 * jnp.sum(back**2)
-            + 0.5 * jnp.sum(forth**2)
+            log_density - rung.log_density(point) - 0.5 * jnp.sum(back**2) + 0.5 * jnp.sum(forth**2)
         )
         accepted = jnp.log(uniform[0]) < log_ratio
         kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)

@@ -33,10 +33,15 @@ def lifted_swaps(
     `tried` counts how often each pair was compared; its acceptance is that of the first time.
     """
     num_pairs = ladder.num_rungs - 1
-    uniforms = jax.random.uniform(key, (rounds, num_pairs + 1))
+    uniforms = jax.vmap(lambda one: jax.random.uniform(one, (num_pairs + 1,)))(
+        jax.random.split(key, rounds)
+    )
     zero = jnp.zeros((), points.components.dtype)
     pairs = [_Pair(zero, jnp.asarray(False), jnp.zeros((), int))] * num_pairs
-    places = [_Place(jax.tree.map(lambda leaf, k=k: leaf[k], points), jnp.asarray(k)) for k in range(num_pairs + 1)]
+    places = [
+        _Place(jax.tree.map(lambda leaf, k=k: leaf[k], points), jnp.asarray(k))
+        for k in range(num_pairs + 1)
+    ]
 
     def round_of(turn: Array, carry: Any) -> Any:
         places, pairs = list(carry[0]), list(carry[1])

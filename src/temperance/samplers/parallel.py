@@ -148,8 +148,8 @@ class ParallelTempering(eqx.Module):
             infos.acceptance,
             infos.diverging.astype(dtype),
             infos.num_evaluations.astype(dtype),
-            infos.num_values.astype(dtype),
-            infos.impossible.astype(dtype),
+            jnp.asarray(infos.num_values, dtype),
+            jnp.asarray(infos.impossible, dtype),
             swaps.acceptance,
             swaps.swapped.astype(dtype),
             None if swaps.tried is None else swaps.tried.astype(dtype),
@@ -157,9 +157,7 @@ class ParallelTempering(eqx.Module):
             infos.slope,
         )
 
-    def _explore(
-        self, ladder: AbstractLadder, keys: Keys, points: Point
-    ) -> tuple[Point, Info]:
+    def _explore(self, ladder: AbstractLadder, keys: Keys, points: Point) -> tuple[Point, Info]:
         draw = ladder.draw_hottest()
         first = 0 if draw is None else 1
         moved = map_rungs(

@@ -66,8 +66,8 @@ def exchange_log_ratios(
 ) -> Float[Array, " pairs"]:
     """Log r of exchanging the rows at places `first` < `second`.
 
-    `at_first[k, e]` is the term of the row at `first[e]` for the replica of rung k. What stands there
-    for a rung that an exchange leaves alone is not looked at, and may be infinite.
+    `at_first[k, e]` is the term of the row at `first[e]` for the replica of rung k. What stands
+    there for a rung that an exchange leaves alone is not looked at, and may be infinite.
     """
     rows = jnp.asarray(sizes)[:, None]
     affected = (first[None] < rows) & (rows <= second[None])

@@ -154,9 +154,7 @@ class TemperedTransitions(eqx.Module):
             return point, both._replace(acceptance=0.5 * both.acceptance)
         fresh = ladder.at(0).evaluate(draw(key), gradient=self._gradient)
         one = jnp.ones_like(self.params.step_size[0])
-        return fresh, _plain_info(
-            Info(one, jnp.asarray(True), jnp.asarray(False), jnp.asarray(1))
-        )
+        return fresh, _plain_info(Info(one, jnp.asarray(True), jnp.asarray(False), jnp.asarray(1)))
 
     def _move(
         self, ladder: AbstractLadder, key: Key, point: Point, rung: Rungs, back: bool = False

@@ -1,0 +1,124 @@
+"""Priors of positive parameters, as densities of their logarithms.
+
+A move proposes u = log theta on the whole line. A density p of theta becomes that of u with the
+Jacobian d theta / du = theta:
+
+    log-normal(mu, sigma)     log p(u) = -(u - mu)^2 / (2 sigma^2) - log sigma - log(2 pi)/2
+    gamma(shape a, rate b)    log p(u) = a u - b e^u + a log b - log Gamma(a)
+    half-normal(sigma)        log p(u) = u - e^{2u} / (2 sigma^2) - log sigma + log(2/pi)/2
+    inverse gamma(a, b)       log p(u) = -a u - b e^{-u} + a log b - log Gamma(a)
+
+All are normalised, so that log evidences of different priors can be compared, and each has an exact
+sampler of u.
+"""
+
+import abc
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from temperance._types import Key
+from temperance.errors import ArgumentError
+
+Logs = Float[Array, "..."]
+
+
+class AbstractPrior(eqx.Module):
+    """A normalised density of u = log theta, with an exact sampler."""
+
+    @abc.abstractmethod
+    def log_density(self, u: Logs) -> Logs:
+        """The log density of u, elementwise."""
+
+    @abc.abstractmethod
+    def draw(self, key: Key, shape: tuple[int, ...]) -> Logs:
+        """Independent draws of u."""
+
+
+def _number(name: str, value: object) -> float:
+    try:
+        number = float(value)  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not math.isfinite(number):
+        raise ArgumentError(f"{name}: wanted a finite number, got {value!r}")
+    return number
+
+
+def _positive(name: str, value: object) -> float:
+    number = _number(name, value)
+    if number <= 0:
+        raise ArgumentError(f"{name}: wanted a positive number, got {value!r}")
+    return number
+
+
+class LogNormal(AbstractPrior):
+    """log theta ~ N(mu, sigma^2); `sigma` is a standard deviation."""
+
+    mu: float = eqx.field(static=True)
+    sigma: float = eqx.field(static=True)
+
+    def __init__(self, mu: float, sigma: float):
+        self.mu = _number("mu", mu)
+        self.sigma = _positive("sigma", sigma)
+
+    def log_density(self, u: Logs) -> Logs:
+        constant = math.log(self.sigma) + 0.5 * math.log(2.0 * math.pi)
+        return -0.5 * ((u - self.mu) / self.sigma) ** 2 - constant
+
+    def draw(self, key: Key, shape: tuple[int, ...]) -> Logs:
+        return self.mu + self.sigma * jax.random.normal(key, shape)
+
+
+class Gamma(AbstractPrior):
+    """theta ~ Gamma(shape, rate), with mean shape / rate."""
+
+    shape: float = eqx.field(static=True)
+    rate: float = eqx.field(static=True)
+
+    def __init__(self, shape: float, rate: float):
+        self.shape = _positive("shape", shape)
+        self.rate = _positive("rate", rate)
+
+    def log_density(self, u: Logs) -> Logs:
+        constant = self.shape * math.log(self.rate) - math.lgamma(self.shape)
+        return self.shape * u - self.rate * jnp.exp(u) + constant
+
+    def draw(self, key: Key, shape: tuple[int, ...]) -> Logs:
+        return jax.random.loggamma(key, self.shape, shape) - math.log(self.rate)
+
+
+class InverseGamma(AbstractPrior):
+    """1 / theta ~ Gamma(shape, rate): next to nothing at lengths far below `rate`."""
+
+    shape: float = eqx.field(static=True)
+    rate: float = eqx.field(static=True)
+
+    def __init__(self, shape: float, rate: float):
+        self.shape = _positive("shape", shape)
+        self.rate = _positive("rate", rate)
+
+    def log_density(self, u: Logs) -> Logs:
+        return Gamma(self.shape, self.rate).log_density(-u)
+
+    def draw(self, key: Key, shape: tuple[int, ...]) -> Logs:
+        return -Gamma(self.shape, self.rate).draw(key, shape)
+
+
+class HalfNormal(AbstractPrior):
+    """theta = |N(0, sigma^2)|."""
+
+    sigma: float = eqx.field(static=True)
+
+    def __init__(self, sigma: float):
+        self.sigma = _positive("sigma", sigma)
+
+    def log_density(self, u: Logs) -> Logs:
+        constant = 0.5 * math.log(2.0 / math.pi) - math.log(self.sigma)
+        return u - 0.5 * jnp.exp(2.0 * u) / self.sigma**2 + constant
+
+    def draw(self, key: Key, shape: tuple[int, ...]) -> Logs:
+        return jnp.log(jnp.abs(jax.random.normal(key, shape))) + math.log(self.sigma)
