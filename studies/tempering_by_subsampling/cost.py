@@ -19,11 +19,12 @@ from settings import SAMPLERS, sampler_named, theory, theory_with_swaps
 import temperance as tp
 from temperance.jobs import Blocks, Finished
 from temperance.runtime import scope
-from temperance.samplers.run import block_size
 from temperance.work import VALUE, work
 
 # About how long a block of the inner sampler lasts, and how many rounds there are at least.
-BLOCK_SECONDS, FEWEST_ROUNDS, MOST_ROUNDS = 0.03, 3, 60
+BLOCK_SECONDS, FEWEST_ROUNDS, MOST_ROUNDS = 0.1, 5, 60
+# What a block's buffers hold.
+BLOCK_SIZE = 2048
 NORMAL_ROWS, NORMAL_DIMENSION = (64, 128, 256, 512, 1024, 2048), 50
 GP_ROWS, GP_DIMENSION = (64, 128, 256, 512, 1024), 18
 # At a small scale one size for HMC.
@@ -57,10 +58,7 @@ def run_cost(row: Experiment) -> Result:
         loops = {name: _loop(row, problem, name) for name in names}
         # The first run compiles.
         counts = {n: _counted(problem, sampler, run(1)) for n, (sampler, run) in loops.items()}
-        began = time.perf_counter()
-        loops["plain"][1](1)
-        once = time.perf_counter() - began
-        num_iterations = int(np.clip(BLOCK_SECONDS / once, 1, _size(problem)))
+        num_iterations = _block_length(loops["plain"][1])
         wall, cpu = _take_turns([run for _, run in loops.values()], num_iterations, row.seconds)
     found: Result = {"num_iterations": num_iterations, "num_rounds": len(wall), "costs": {}}
     for column, name in enumerate(names):
@@ -76,8 +74,19 @@ def run_cost(row: Experiment) -> Result:
     return found
 
 
-def _size(problem: tp.Problem) -> int:
-    return block_size(1, sum(leaf.size for leaf in jax.tree.leaves(problem.example())))
+def _block_length(run: Any) -> int:
+    """Iterations in a block: so many that starting it is a small part of its time."""
+
+    def seconds(count: int) -> float:
+        began = time.perf_counter()
+        run(count)
+        return time.perf_counter() - began
+
+    start = min(seconds(1) for _ in range(3))
+    if start > BLOCK_SECONDS:
+        return 1
+    each = max((min(seconds(65) for _ in range(3)) - start) / 64, 1e-7)
+    return int(np.clip(max(BLOCK_SECONDS, 20 * start) / each, 1, BLOCK_SIZE))
 
 
 def _loop(row: Experiment, problem: tp.Problem, name: str) -> tuple[Any, Any]:
@@ -86,7 +95,7 @@ def _loop(row: Experiment, problem: tp.Problem, name: str) -> tuple[Any, Any]:
     sampler = sampler_named(kind, problem, row.problem, row.move, integrator or "position")
     start = jax.tree.map(jnp.asarray, problem.draw_prior(jax.random.key(1)))
     state = jax.tree.map(lambda leaf: leaf[None], sampler.init(start))
-    blocks = Blocks(sampler, jax.random.key(0), 1, _size(problem))
+    blocks = Blocks(sampler, jax.random.key(0), 1, BLOCK_SIZE)
 
     def run(num_iterations: int) -> dict[str, np.ndarray]:
         return blocks.draw((state, None), 0, num_iterations)[1]
