@@ -12,6 +12,7 @@ from temperance.moves.combine import alternate, repeat
 from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
+from temperance.prefix import PrefixLadder
 from temperance.problem import Problem, Target
 from temperance.report import report
 from temperance.result import load, log_evidence, save
@@ -27,7 +28,7 @@ from temperance.terms.priors import Gamma, HalfNormal, InverseGamma, LogNormal
 __all__ = [
     "AbstractLadder", "AbstractMove", "AbstractUniformLadder", "Gamma", "Gaussian",
     "GeometricLadder", "HalfNormal", "InverseGamma", "LogNormal", "Matern32", "Matern52",
-    "ParallelTempering", "Params", "Plain", "Problem", "SquaredExponential", "Summary", "Target",
+    "ParallelTempering", "Params", "Plain", "PrefixLadder", "Problem", "SquaredExponential", "Summary", "Target",
     "TemperanceError", "TemperedTransitions", "__version__", "alternate", "cite",
     "elliptical_slice", "from_blackjax", "gaussian_process", "hmc", "load", "log_evidence", "mala",
     "metropolis", "nuts", "repeat", "report", "sample", "save", "slice_sampling", "summary",

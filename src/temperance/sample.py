@@ -127,7 +127,7 @@ def _tuned(
     densities: Densities,
     name: str,
     move: str | AbstractMove,
-    counts: dict[str, int],
+    counts: Options,
     key: Key,
     options: Options,
 ) -> tuple[Job, str]:
@@ -161,7 +161,7 @@ def _tuned(
     )
     plan = Plan(
         problem, densities, name, kernel, key=key, num_rungs=num_rungs, betas=betas,
-        scheme=scheme, swaps_per_sweep=swaps, **(counts | own),
+        scheme=scheme, swaps_per_sweep=swaps, **counts, **own,
     )  # fmt: skip
     return TunedJob(plan, sweeps), name
 

@@ -5,11 +5,12 @@ With x = F y the momentum z of y is N(0, I). A leapfrog step of size s is, in ei
     velocity   z <- z + (s/2) F' g(x);   x <- x + s F z;   z <- z + (s/2) F' g(x)
     position   x <- x + (s/2) F z;   z <- z + s F' g(x);   x <- x + (s/2) F z
 
-with g = grad log pi. After L steps: log ratio = log pi(x*) - log pi(x) - |z*|^2/2 + |z|^2/2. The mass matrix is
-(F F')^{-1}, and no linear system is solved. Both orders are reversible and keep volume, and on a
-Gaussian their energy errors have the same law. L velocity steps evaluate L gradients, if that of
-the starting point is known. L position steps evaluate L gradients on the way and one value at the
-end; they ask for no gradient at either end, so that a point that changes its rung needs none.
+with g = grad log pi. After L steps: log ratio = log pi(x*) - log pi(x) - |z*|^2/2 + |z|^2/2. The
+mass matrix is (F F')^{-1}, and no linear system is solved. Both orders are reversible and keep
+volume, and on a Gaussian their energy errors have the same law. L velocity steps evaluate L
+gradients, if that of the starting point is known. L position steps evaluate L gradients on the way
+and one value at the end; they ask for no gradient at either end, so that a point that changes its
+rung needs none.
 
 The step size is multiplied by a uniform factor in [1 - jitter, 1 + jitter], drawn anew for every
 trajectory whatever the state, which breaks resonances between the trajectory's length and the
