@@ -11,7 +11,7 @@ import numpy as np
 from printed import OBSERVED_COST, TABLE_1, TABLE_2
 from settings import SAMPLERS, theory
 from sizes import PANELS
-from tables import EXTRA, MOVES, TITLES, flat
+from tables import EXTRA, MOVES, TABLE_ROWS, TITLES, flat
 
 Rows = list[dict[str, Any]]
 COLOURS = {
@@ -161,10 +161,8 @@ def _gains(rows: Rows, path: Path) -> None:
 
 def _gain_panel(axes: Any, rows: Rows, problem: str, move: str, by_size: dict[int, Any]) -> None:
     those = [r for r in rows if r["problem"] == problem and r["move"] == move]
-    dimensions = {n: {r["dimension"] for r in those if r["num_rows"] == n} for n in
-                  {r["num_rows"] for r in those}}  # fmt: skip
-    # The table's own number of rows if it was run, else the one with most dimensions.
-    num_rows = max(dimensions, key=lambda n: (len(dimensions[n]), n), default=0)
+    found = {r["num_rows"] for r in those if r["sampler"] != "plain"}
+    num_rows = next((n for n in TABLE_ROWS[problem, move] if n in found), 0)
     for place, (parameters, figures) in enumerate(by_size.items()):
         mine = {
             r["sampler"]: r

@@ -10,14 +10,21 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import dimensions
 import numpy as np
 from printed import EXPECTED_COST, OBSERVED_COST, TABLE_1, TABLE_2
 from settings import SAMPLERS
+from sizes import PANELS
 
 Rows = list[dict[str, Any]]
 MOVES = {"hmc": "HMC", "metropolis": "MH"}
 TITLES = {"plain": "inner alone", "stt": "STT", "tt": "TT", "spt": "SPT", "pt": "PT"}
 EXTRA = {"normal": 0, "gp": 2}
+# Numbers of rows that are a table's; the others are points of figure 3.
+TABLE_ROWS = {
+    ("gp", "hmc"): (dimensions.GP_ROWS, dimensions.STAND_IN_ROWS),
+    ("gp", "metropolis"): (dimensions.GP_ROWS,),
+} | {("normal", move): (num_rows,) for move, num_rows in dimensions.NORMAL_ROWS.items()}
 
 
 def flat(results: Rows) -> dict[str, Rows]:
@@ -159,7 +166,7 @@ def _rates_table(rows: Rows, number: int, problem: str, printed: dict[str, Any])
     start = len(lines)
     for move, by_size in printed.items():
         those = [row for row in rows if row["problem"] == problem and row["move"] == move]
-        sizes = [s for s in sorted({row["num_rows"] for row in those}) if _in_table(those, s)]
+        sizes = [n for n in TABLE_ROWS[problem, move] if any(r["num_rows"] == n for r in those)]
         for num_rows in sizes:
             lines += [
                 f"N = {int(num_rows)}, {MOVES[move]} within", "",
@@ -177,13 +184,6 @@ def _rates_table(rows: Rows, number: int, problem: str, printed: dict[str, Any])
     return lines if len(lines) > start else []
 
 
-def _in_table(rows: Rows, num_rows: int) -> bool:
-    """A number of rows belongs to a table, and not to figure 3, where dimensions vary."""
-    return len({row["dimension"] for row in rows if row["num_rows"] == num_rows}) > 1 or {
-        row["num_rows"] for row in rows
-    } == {num_rows}
-
-
 def _cell(rows: Rows, num_rows: int, dimension: int, sampler: str, figure: str) -> str:
     for row in rows:
         found = row["num_rows"], row["dimension"], row["sampler"]
@@ -198,8 +198,6 @@ def _cell(rows: Rows, num_rows: int, dimension: int, sampler: str, figure: str) 
 
 def _by_size(rows: Rows) -> list[str]:
     """Figure 3 as a table."""
-    from sizes import PANELS
-
     lines = ["## Figure 3: effective samples a second, by the number of rows", ""]
     lines += ["By the paper's estimator / by ArviZ's.", ""]
     start = len(lines)
