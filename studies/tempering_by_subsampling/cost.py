@@ -91,8 +91,7 @@ def _block_length(run: Any) -> int:
 
 def _loop(row: Experiment, problem: tp.Problem, name: str) -> tuple[Any, Any]:
     """A sampler, and the loop of `sample` over it."""
-    kind, _, integrator = name.partition(" ")
-    sampler = sampler_named(kind, problem, row.problem, row.move, integrator or "position")
+    sampler = sampler_named(name, problem, row.problem, row.move)
     start = jax.tree.map(jnp.asarray, problem.draw_prior(jax.random.key(1)))
     state = jax.tree.map(lambda leaf: leaf[None], sampler.init(start))
     blocks = Blocks(sampler, jax.random.key(0), 1, BLOCK_SIZE)

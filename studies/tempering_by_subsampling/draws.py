@@ -55,9 +55,8 @@ def run_spread(row: Experiment) -> Result:
 
 def _call(row: Experiment, num_chains: int, thin: int) -> Callable[..., Any]:
     problem = problem_named(row.problem, row.num_rows, row.dimension, None)
-    name, _, integrator = row.sampler.partition(" ")
     with scope("double"):
-        sampler = sampler_named(name, problem, row.problem, row.move, integrator or "position")
+        sampler = sampler_named(row.sampler, problem, row.problem, row.move)
 
     def call(num_draws: int, checkpoint: Path) -> Any:
         return tp.sample(

@@ -42,7 +42,7 @@ class Experiment:
     def name(self) -> str:
         return (
             f"{self.kind}-{self.problem}-n{self.num_rows}-d{self.dimension}"
-            f"-{self.move}-{self.sampler}-s{self.seed}"
+            f"-{self.move}-{self.sampler.replace(' ', '-')}-s{self.seed}"
         )
 
     def path(self, folder: Path) -> Path:

@@ -80,19 +80,22 @@ def move_named(name: str, problem: str, integrator: str = "position") -> Any:
     )
 
 
-def params(move: str, dimension: int) -> tp.Params:
+def params(move: str, dimension: int, hmc_step: float = HMC_STEP) -> tp.Params:
     """Step sizes by rung, and the identity."""
-    steps = METROPOLIS_STEP * BETAS**-0.5 if move == "metropolis" else np.full(7, HMC_STEP)
+    steps = METROPOLIS_STEP * BETAS**-0.5 if move == "metropolis" else np.full(7, hmc_step)
     return tp.Params(jnp.asarray(steps)[:, None], jnp.ones((len(BETAS), dimension)))
 
 
-def sampler_named(
-    name: str, problem: tp.Problem, kind: str, move: str, integrator: str = "position"
-) -> Any:
-    """One of the five samplers on `problem`, of the `kind` "normal" or "gp"."""
+def sampler_named(words: str, problem: tp.Problem, kind: str, move: str) -> Any:
+    """One of the five samplers on `problem`, of the `kind` "normal" or "gp".
+
+    After its name `words` may give HMC's integrator and then another step: "plain velocity 0.1".
+    """
+    given = words.split()
+    name, integrator, step = given + ["", "position", str(HMC_STEP)][len(given) :]
     kernel = move_named(move, kind, integrator)
     dimension = sum(leaf.size for leaf in jax.tree.leaves(problem.example()))
-    steps = params(move, dimension)
+    steps = params(move, dimension, float(step))
     if name in ("spt", "stt"):
         ladder = PrefixLadder.of(problem, sizes(problem.num_rows), seed=0)
     else:

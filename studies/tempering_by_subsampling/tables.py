@@ -13,7 +13,7 @@ from typing import Any
 import dimensions
 import numpy as np
 from printed import EXPECTED_COST, OBSERVED_COST, TABLE_1, TABLE_2
-from settings import SAMPLERS
+from settings import HMC_STEP, SAMPLERS
 from sizes import PANELS
 
 Rows = list[dict[str, Any]]
@@ -120,6 +120,7 @@ def write_all(results: Rows, folder: Path, machine: str) -> None:
     for number, problem, printed in ((1, "gp", TABLE_1), (2, "normal", TABLE_2)):
         parts += _rates_table(kinds["draws"], number, problem, printed)
     parts += _by_size(kinds["draws"])
+    parts += _steps(kinds["draws"])
     parts += _winners(kinds["tuned"]) + _spread(kinds["spread"])
     (folder / "tables.md").write_text("\n".join(parts) + "\n")
 
@@ -223,6 +224,32 @@ def _by_size(rows: Rows) -> list[str]:
             lines.append(f"| {num_rows} | " + " | ".join(cells) + " |")
         lines.append("")
     return lines if len(lines) > start else []
+
+
+def _steps(rows: Rows) -> list[str]:
+    """The paper's settings but for HMC's step."""
+    those = [r for r in rows if r["problem"] == "gp" and r["dimension"] == 18]
+    lines = []
+    for num_rows in sorted({int(r["num_rows"]) for r in those if " " in r["sampler"]}):
+        for name in ("plain", "stt"):
+            for row in those:
+                words = row["sampler"].split()
+                if row["num_rows"] == num_rows and row["move"] == "hmc" and words[0] == name:
+                    step = float(words[2]) if len(words) > 2 else HMC_STEP
+                    star = "" if row["rhat_between"] < 1.1 else "*"
+                    lines.append(
+                        (num_rows, name, step, f"{row['ess_between_per_second']:.3g}{star}",
+                         f"{row['ess_per_second']:.3g}", f"{row['rhat']:.2f}",
+                         f"{row['acceptance']:.2f}", f"{row['transition_rate']:.2f}")
+                    )  # fmt: skip
+    if not lines:
+        return []
+    return [
+        "## The step of HMC: effective samples a second, all else as in the paper", "",
+        "| N | sampler | step | by the paper's estimator | by ArviZ's | R-hat | acceptance "
+        "| transitions accepted |", "|---|---|---|---|---|---|---|---|",
+        *("| " + " | ".join(map(str, line)) + " |" for line in sorted(lines)), "",
+    ]  # fmt: skip
 
 
 def _winners(rows: Rows) -> list[str]:

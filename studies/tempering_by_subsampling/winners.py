@@ -1,6 +1,6 @@
 """Where subsampling wins and where it does not: samplers as `sample` tunes them, and NUTS.
 
-    paper       plain HMC with the paper's step of 0.01, and STT and SPT with the paper's settings
+    steps       plain HMC and STT with the paper's settings, but for the step of 0.01
     plain       HMC as tuned by `sample`, alone
     pt, spt, stt   as tuned by `sample`
     nuts        BlackJAX's, with its window adaptation
@@ -31,6 +31,8 @@ METHODS = ("plain", "stt", "spt", "pt", "nuts")
 NUM_CHAINS = 3
 NUTS_BLOCK = 8
 SECONDS, NUM_WARMUP = 900.0, 1000
+# Steps of HMC beside the paper's 0.01, all else as in the paper.
+STEPS = (0.03, 0.1, 0.3)
 # (problem, rows, D, least scale, most scale, methods at less than full scale); the D of real data is
 # for the file's name only. Compiling and warming up is most of a short run, so it runs fewer.
 PROBLEMS = (
@@ -54,6 +56,22 @@ def experiments() -> list[Experiment]:
     ]  # fmt: skip
     return [
         *rows,
+        *(
+            Experiment(
+                "draws",
+                "gp",
+                num_rows,
+                18,
+                "hmc",
+                f"{sampler} position {step}",
+                600.0,
+                least=least,
+                most=most,
+            )
+            for num_rows, least, most in ((512, 0.05, np.inf), (128, 0.0, 0.05))
+            for sampler in ("plain", "stt")
+            for step in STEPS
+        ),
         Experiment("spread", "gp", 64, 18, "hmc", "plain", 600.0),
         Experiment("spread", "normal", 1024, 50, "hmc", "plain", 600.0, least=0.05),
     ]
