@@ -191,8 +191,8 @@ def _winners(rows: Rows, path: Path) -> None:
     problems = list(dict.fromkeys((r["problem"], int(r["num_rows"])) for r in rows))
     methods = list(dict.fromkeys(r["sampler"] for r in rows))
     figure, panels = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-    names = ("ess_per_second", "ess_per_million_rows")
-    labels = ("effective samples a second", "effective samples a million rows")
+    names = ("ess_per_cpu_second", "ess_per_thousand")
+    labels = ("effective samples a CPU second", "effective samples a thousand full evaluations")
     for axes, name, label in zip(panels, names, labels, strict=True):
         for i, method in enumerate(methods):
             mine = {(r["problem"], int(r["num_rows"])): r for r in rows if r["sampler"] == method}
