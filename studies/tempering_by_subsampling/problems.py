@@ -4,8 +4,8 @@
 neither S nor the prior's variance. S is one draw of a Wishart law with 2 D degrees of freedom: its
 variables are correlated, and its posterior widens with D as the paper's tables suggest. With a unit
 S the paper's Metropolis step would never be accepted at D = 100, and the paper's HMC trajectory would
-last half a period at N = 1024. Rows are whitened once: with R the inverse of S's Cholesky factor
-a term is -|R x_n - R theta|^2 / 2 + const, and costs D multiplications.
+last half a period at N = 1024. With R the inverse of S's Cholesky factor a term is
+-|R (x_n - theta)|^2 / 2 + const, evaluated as it stands, and costs D^2 multiplications.
 
 **Hyperparameters of a Gaussian process** (eq. 21 to 25). Length scales, vertical scale and noise from
 their priors, coordinates from N(0, s^2 I) with s the mean length scale, y from eq. 22.
@@ -32,13 +32,13 @@ MOST_NORMAL_ROWS, MOST_GP_ROWS = 2048, 1024
 
 
 class NormalTerms(eqx.Module):
-    """Log N(x_n | theta, S), of rows that were multiplied by `root`, the inverse Cholesky factor."""
+    """Log N(x_n | theta, S), with `root` the inverse of the Cholesky factor of S."""
 
     root: Array
     log_norm: Array
 
     def __call__(self, theta: Array, rows: Array) -> Array:
-        return self.log_norm - 0.5 * jnp.sum((rows - self.root @ theta) ** 2, axis=1)
+        return self.log_norm - 0.5 * jnp.sum(((rows - theta[None]) @ self.root.T) ** 2, axis=1)
 
 
 @functools.cache
@@ -55,7 +55,7 @@ def normal(num_rows: int, dimension: int) -> tp.Problem:
     with jax.enable_x64(True):
         terms = NormalTerms(jnp.asarray(root), jnp.asarray(log_norm))
     prior = tp.Gaussian(np.zeros(dimension), 1.0)
-    return tp.Problem(prior, terms, white + root @ theta, prior.draw)
+    return tp.Problem(prior, terms, theta + white @ lower.T, prior.draw)
 
 
 def gp_data(num_rows: int, dimension: int) -> tuple[np.ndarray, np.ndarray]:

@@ -18,10 +18,11 @@ twice at every rung but the hottest, and once there: what the paper's eq. 14 mea
 
 Subsamples have to be compared as well. With v the cost of a value over that of an inner iteration,
 
-    SPT + v sum_k s_k,     STT + v (b_5 + sum_k s_k),
+    SPT + v sum_k s_k / 2,     STT + v (b_5 + sum_k s_k),
 
 where s_k is the work to lift a point from rung k to k + 1: (n_{k+1} - n_k) / N if rows are
-independent, b_{k+1} if they look back; b_5 is for the first look at new subsamples. HMC that drifts
+independent, b_{k+1} if they look back; b_5 is for the first look at new subsamples. Swaps are those of even
+and odd pairs in turn, so that a sweep compares half of them, where the paper compares all. HMC that drifts
 first evaluates L gradients and one value an iteration, so v = 1 / (L + 1) in rows; in cubes a value is
 a third of a value with gradient, and v = (1/3) / (L + 1/3). For Metropolis v = 1.
 """
@@ -105,7 +106,7 @@ def sampler_named(words: str, problem: tp.Problem, kind: str, move: str) -> Any:
     if name == "plain":
         return tp.Plain(ladder, kernel, steps)
     if name in ("pt", "spt"):
-        return tp.ParallelTempering(ladder, kernel, steps, scheme="sweep")
+        return tp.ParallelTempering(ladder, kernel, steps)
     return tp.TemperedTransitions(ladder, kernel, steps)
 
 
@@ -130,5 +131,6 @@ def theory_with_swaps(sampler: str, num_rows: int, problem: str, move: str) -> f
     value = 1.0 if EXPONENT[problem] == 1 else VALUE
     inner = value if move == "metropolis" else NUM_LEAPFROG[problem] + value
     lifts = np.diff(rows) if EXPONENT[problem] == 1 else rows[1:] ** EXPONENT[problem]
-    first = rows[-2] ** EXPONENT[problem] if sampler == "stt" else 0.0
-    return moves + value / inner * float(first + lifts.sum())
+    if sampler == "spt":
+        return moves + 0.5 * value / inner * float(lifts.sum())
+    return moves + value / inner * float(rows[-2] ** EXPONENT[problem] + lifts.sum())
