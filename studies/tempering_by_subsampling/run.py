@@ -22,6 +22,7 @@ import cost
 import dimensions
 import draws
 import figures
+import mobility
 import sizes
 import tables
 import winners
@@ -38,6 +39,7 @@ PARTS = {
     "dimensions": dimensions.experiments,
     "sizes": sizes.experiments,
     "winners": winners.experiments,
+    "mobility": mobility.experiments,
 }
 # Everything is chosen by the scale; this one takes about ten minutes on two cores.
 DEFAULT_SCALE = 0.01
@@ -106,6 +108,7 @@ def main() -> None:
         runners = {
             "cost": cost.run_cost,
             "draws": draws.run_draws,
+            "mobility": mobility.run_mobility,
             "spread": draws.run_spread,
             "tuned": functools.partial(
                 winners.run_tuned, data=given.data, num_warmup=winners.warmup_at(scale)

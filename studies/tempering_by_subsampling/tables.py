@@ -30,7 +30,7 @@ TABLE_ROWS = {
 def flat(results: Rows) -> dict[str, Rows]:
     """The results by kind, one flat row each; medians over seeds."""
     kinds: dict[str, Rows] = {"cost": [], "draws": [], "tuned": [], "spread": []}
-    for result in results:
+    for result in (one for one in results if one["kind"] != "mobility"):
         setting = {
             name: result[name]
             for name in ("problem", "num_rows", "dimension", "move", "sampler", "seconds")
@@ -123,8 +123,30 @@ def write_all(results: Rows, folder: Path, machine: str) -> None:
         parts += _rates_table(kinds["draws"], number, problem, printed)
     parts += _by_size(kinds["draws"])
     parts += _steps(kinds["draws"])
-    parts += _winners(kinds["tuned"]) + _spread(kinds["spread"])
+    parts += _winners(kinds["tuned"]) + _spread(kinds["spread"]) + _mobility(results)
     (folder / "tables.md").write_text("\n".join(parts) + "\n")
+
+
+def _mobility(results: Rows) -> list[str]:
+    """Squared jumps for what they cost, relative to the inner sampler with the paper's settings."""
+    lines = []
+    for result in (r for r in results if r["kind"] == "mobility"):
+        found = result["mobility"]
+        lines += [
+            f"## How far an iteration goes: {result['problem']}, N = {result['num_rows']}, D = "
+            f"{result['dimension']}", "",
+            "Squared jumps in posterior standard deviations, averaged over parameters; a cube is one value "
+            "with its gradient on all rows.", "",
+            "| sampler | squared jump | cubes | jump a cube, relative to plain | accepted |",
+            "|---|---|---|---|---|",
+            *(
+                f"| {name} | {one['jump']:.4g} | {one['cubes']:.2f} | "
+                f"{one['per_cube'] / found['plain']['per_cube']:.2f} | {one.get('accepted', 1.0):.2f} |"
+                for name, one in found.items()
+            ),
+            "",
+        ]  # fmt: skip
+    return lines
 
 
 def _costs(rows: Rows) -> list[str]:
