@@ -20,7 +20,7 @@ from temperance.move import Params
 from temperance.prefix import PrefixLadder
 from temperance.samplers.run import traces
 from temperance.schedule import spt_cost, stt_cost
-from temperance.subsampling import colder_part
+from temperance.subsampling import colder_part, cut_evenly, variances
 
 ROWS, SHARED = 40, 0.3
 # One set of sizes, so that few programs are compiled.
@@ -126,14 +126,25 @@ def test_sizes_are_chosen_by_a_pilot():
 
 
 def test_the_hottest_rung_of_a_transition_is_not_too_far():
-    sizes, rejection = np.array([0.0, 2, 8, 32, 128]), np.array([0.9, 0.8, 0.7, 0.6])
-    kept, rates = colder_part(sizes, rejection, 1.65)
+    sizes, variance = np.array([0.0, 2, 8, 32, 128]), np.array([9.0, 5.0, 3.0, 2.0])
+    kept, left = colder_part(sizes, variance, 6.0)
     assert kept[-1] == 128
     assert 2 < kept[0] < 8
-    assert rates.sum() == pytest.approx(1.65)
-    whole, same = colder_part(sizes, rejection, 3.5)
+    assert left.sum() == pytest.approx(6.0)
+    whole, same = colder_part(sizes, variance, 20.0)
     np.testing.assert_array_equal(whole, sizes)
-    np.testing.assert_array_equal(same, rejection)
+    np.testing.assert_array_equal(same, variance)
+
+
+def test_variance_adds_up_along_subsamples():
+    """A swap's rejection is that of a normal log ratio, and equal steps are cut evenly."""
+    spread = np.array([0.5, 1.0, 2.0])
+    rates = 1 - 2 * stats.norm.cdf(-0.5 * spread)
+    np.testing.assert_allclose(variances(rates), spread**2, rtol=1e-9)
+    sizes = np.array([10.0, 20.0, 40.0, 80.0])
+    np.testing.assert_allclose(cut_evenly(sizes, np.ones(3), 4), sizes, rtol=1e-12)
+    more = cut_evenly(sizes, np.ones(3), 7)
+    np.testing.assert_allclose(more[::2], sizes, rtol=1e-12)
 
 
 def test_a_time_series_is_heated_by_its_beginnings():

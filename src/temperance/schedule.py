@@ -108,11 +108,6 @@ def transition_rungs_for(barrier: float) -> int:
     return min(max(num_steps + 1, 2), _MOST_TRANSITION_RUNGS)
 
 
-def transition_barrier(num_steps: int) -> float:
-    """The barrier that a tempered transition of so many steps crosses 0.4 of the time."""
-    return math.sqrt(num_steps / _STEPS_PER_SQUARED_BARRIER)
-
-
 def spt_cost(sizes: npt.ArrayLike, exponent: float = 1.0) -> float:
     """A sweep of subsampled parallel tempering, in moves at the target.
 

@@ -4,18 +4,27 @@ A rung's size is static, so a new set of sizes is a new program. Sizes are chose
 then kept: the pilot's order of the rows and its key are fixed, so that the choice belongs to the
 problem and not to the seed.
 
-**Where the rungs stand.** The pilot's rungs are evenly spaced in log size, with the prior (no
-rows) below them where it can be drawn. Its swaps measure the barrier Lambda between sizes, and
-`schedule.equalise` puts the rungs where rejection is even. If the pilot's swaps are nearly all
-rejected it sees no barrier but a wall, and another pilot looks at the colder half of the ladder,
-in log size.
+**What lies between two rungs.** Write D for the rows by which a rung of n rows exceeds the one
+below. Each row is a surprise of its own to the smaller subsample, so the increment I, a sum over D,
+has a variance near d D / n for d parameters: it grows with D, and not with its square as with
+powers. Two neighbours' swap has a log ratio of variance S^2 = 2 var I and mean -S^2 / 2, and is
+rejected with probability r = 1 - 2 Phi(-S / 2). So what adds up along a ladder of subsamples is
+
+    V = the sum over pairs of S^2,      S = 2 Phi^{-1}((1 + r) / 2),
+
+where a ladder of powers adds up r itself. The pilot's rungs are evenly spaced in log size, with the
+prior (no rows) below them where it can be drawn; its swaps measure V between sizes, and the rungs
+stand where V is cut evenly. The pilot sees one order of the rows, whose accidents are not those of
+another, so half of V is spread over the ladder evenly in log size. If the pilot's swaps are nearly
+all rejected it sees no distance but a wall, and another pilot looks at the colder half of the
+ladder, in log size.
 
 **How far to heat.** Rows left out cost nothing, so parallel tempering goes down to where the pilot
-came from, the prior if it can: the hottest rungs are the cheapest. A tempered transition pays for
-its heat with its acceptance, 2 Phi(-S / 2) with S^2 = 2 pi Lambda^2 / M for a barrier Lambda
-crossed in M steps (schedule.py), and every step is a program of its own. With M = 6, as in paper 1,
-its hottest rung is the smallest size from which Lambda is at most sqrt(M / 2.2) = 1.65, where S =
-1.69 and 0.4 of the transitions are accepted.
+came from, the prior if it can, with V / 1.82 + 1 rungs: then half of the swaps are rejected. The
+log ratio of a tempered transition has variance V between its hottest rung and the target, however
+many steps that is cut into, and its acceptance is 2 Phi(-sqrt(V) / 2). The hottest rung is the
+smallest size with V <= 4, where 0.32 are accepted; more heat would cost more than it gives. Since V
+is about 2 d log(N / n), that is little heat where parameters are many.
 
 **Steps.** A rung with n rows is about n^(-1/2) wide, so step sizes start in that proportion.
 """
@@ -27,6 +36,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import ndtri
 
 from temperance._types import Data, Key, Options
 from temperance.checks import check_count
@@ -40,13 +50,18 @@ from temperance.prefix import (
     warn_of_merging,
 )
 from temperance.problem import Densities, Likelihood, OnVectorAndRows, Problem
-from temperance.schedule import equalise, rungs_for, transition_barrier
+from temperance.schedule import RUNG_COUNTS
 from temperance.shuffle import Strata, shuffle
 from temperance.warmup import transplant
 
 # Every rung is a program of its own, and they are compiled together.
 MOST_RUNGS = 16
-TRANSITION_STEPS = 6
+# A tempered transition's variance of the log ratio, and the steps that it is cut into.
+TRANSITION_VARIANCE, TRANSITION_STEPS = 4.0, 4
+# At this variance half of the swaps are rejected.
+SWAP_VARIANCE = 1.82
+# A rate of one would be an infinite variance; this is beyond what a pilot can tell from it.
+HIGHEST_RATE = 0.95
 # The smallest subsample that a pilot looks at, unless it is told.
 FEWEST_ROWS = 2
 # Above this mean rejection a pilot sees no barrier but a wall.
@@ -211,19 +226,19 @@ class Subsampling:
         if free and rates.mean() > SATURATED and sizes[-2] > FEWEST_ROWS:
             middle = np.sqrt(max(sizes[0], 1.0) * self.num_rows) / self.num_rows
             return True, self.initial(len(betas), middle)
+        asked = num_rungs
+        variance = levelled(sizes, variances(rates))
         if self.transitions and self.hottest is None:
-            sizes, rates = colder_part(sizes, rates, transition_barrier(TRANSITION_STEPS))
-        barrier = float(rates.sum())
+            sizes, variance = colder_part(sizes, variance, TRANSITION_VARIANCE)
+        total = float(variance.sum())
         if num_rungs is None and self.transitions:
-            steps = np.ceil(
-                TRANSITION_STEPS * (barrier / transition_barrier(TRANSITION_STEPS)) ** 2
-            )
-            num_rungs = int(np.clip(steps, 2, TRANSITION_STEPS)) + 1
+            num_rungs = int(np.clip(np.ceil(total), 2, TRANSITION_STEPS)) + 1
         elif num_rungs is None:
-            num_rungs = min(rungs_for(barrier), MOST_RUNGS)
-        shares = self.shares(self.num_rows * equalise(sizes / self.num_rows, rates, num_rungs))
-        if len(shares) < num_rungs:
-            warn_of_merging(num_rungs, self.sizes(shares))
+            wanted = total / SWAP_VARIANCE + 1
+            num_rungs = next((k for k in RUNG_COUNTS if MOST_RUNGS > k >= wanted), MOST_RUNGS)
+        shares = self.shares(cut_evenly(sizes, variance, num_rungs))
+        if asked is not None and len(shares) < asked:
+            warn_of_merging(asked, self.sizes(shares))
         return False, shares
 
     # -- parameters ----------------------------------------------------------------------------
@@ -244,22 +259,45 @@ class Subsampling:
         return np.log1p(self.num_rows * np.asarray(betas))
 
 
-def colder_part(
-    sizes: np.ndarray, rejection: np.ndarray, barrier: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """The sizes from which the target is at most `barrier` away, and the steps between them.
+def variances(rejection: np.ndarray) -> np.ndarray:
+    """Of the log ratios of swaps that are rejected at these rates."""
+    rates = np.clip(rejection, 1e-3, HIGHEST_RATE)
+    return (2 * ndtri(0.5 * (1 + rates))) ** 2
 
-    The hottest of them lies inside a step of the old ladder, at its share of that step's barrier.
+
+def levelled(sizes: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """Half of each step's own variance, and half of its share by log size."""
+    width = np.diff(np.log1p(sizes))
+    return 0.5 * variance + 0.5 * variance.sum() * width / width.sum()
+
+
+def cut_evenly(sizes: np.ndarray, variance: np.ndarray, num_rungs: int) -> np.ndarray:
+    """`num_rungs` sizes with as much variance between each two; the ends stay."""
+    from scipy.interpolate import PchipInterpolator
+
+    along = np.r_[0.0, np.cumsum(variance)]
+    place = PchipInterpolator(along, np.log1p(sizes))
+    new = np.expm1(np.asarray(place(np.linspace(0.0, along[-1], num_rungs))))
+    new[0], new[-1] = sizes[0], sizes[-1]
+    return new
+
+
+def colder_part(
+    sizes: np.ndarray, variance: np.ndarray, most: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The sizes from which the target is at most `most` away, and the steps between them.
+
+    The hottest of them lies inside a step of the old ladder, at its share of that step.
     """
-    beyond = np.r_[np.cumsum(rejection[::-1])[::-1], 0.0]
-    if beyond[0] <= barrier:
-        return sizes, rejection
-    first = int(np.flatnonzero(beyond <= barrier)[0])
-    left = barrier - beyond[first]
-    place = np.log1p(sizes[first]) - left / rejection[first - 1] * (
-        np.log1p(sizes[first]) - np.log1p(sizes[first - 1])
-    )
-    hottest = np.round(np.expm1(place))
-    if hottest >= sizes[first] or hottest < 1:
-        return sizes[max(first - 1, 0) :], rejection[max(first - 1, 0) :]
-    return np.r_[hottest, sizes[first:]], np.r_[left, rejection[first:]]
+    beyond = np.r_[np.cumsum(variance[::-1])[::-1], 0.0]
+    if beyond[0] <= most:
+        return sizes, variance
+    first = int(np.flatnonzero(beyond <= most)[0])
+    left = most - beyond[first]
+    width = np.log1p(sizes[first]) - np.log1p(sizes[first - 1])
+    hottest = np.round(np.expm1(np.log1p(sizes[first]) - left / variance[first - 1] * width))
+    if hottest >= sizes[first]:
+        hottest = sizes[first] - 1
+    if hottest < 1:
+        return sizes[first:], variance[first:]
+    return np.r_[hottest, sizes[first:]], np.r_[left, variance[first:]]
