@@ -39,8 +39,7 @@ def to_datatree(
     if tempering:
         tree["tempering"] = xr.DataTree(xr.Dataset(dict(tempering)))
     if evidence:
-        names = {"estimator": ["mbar", "stepping_stones", "bridges"]}
-        tree["evidence"] = xr.DataTree(xr.Dataset(dict(evidence), coords=names))
+        tree["evidence"] = xr.DataTree(xr.Dataset(dict(evidence)).set_coords("estimator"))
     for group in ("posterior", "sample_stats"):
         tree[group].attrs = {}
     tree.attrs = dict(attrs)

@@ -115,6 +115,8 @@ def _evidence(draws: dict[str, np.ndarray], sampler: Any) -> dict[str, Any]:
     normalised = getattr(sampler.ladder, "betas", np.ones(1))[0] == 0
     if not (isinstance(sampler, ParallelTempering) and normalised and "components" in draws):
         return {}
+    # Between powers MBAR says all that a bridge does; subsamples overlap less, and get both.
+    subsampled = isinstance(sampler.ladder, PrefixLadder)
     weights = np.asarray(sampler.ladder.weight_table(), float)
     # Several sweeps of each draw count, and not only those whose position is kept.
     components = np.asarray(draws["components"], float)
@@ -122,8 +124,10 @@ def _evidence(draws: dict[str, np.ndarray], sampler: Any) -> dict[str, Any]:
     components = components.reshape(chains, -1, *components.shape[3:])
     stride = int(np.ceil(components.shape[1] * chains * rungs**2 / MOST_NUMBERS))
     record = _log_densities(components[:, ::stride], weights)
-    estimates = [estimate(record) for estimate in ESTIMATORS.values()]
+    names = [name for name in ESTIMATORS if name != "bridges" or subsampled]
+    estimates = [ESTIMATORS[name](record) for name in names]
     return {
+        "estimator": (("estimator",), names),
         "log_evidence": (("estimator",), [e.value for e in estimates]),
         "error": (("estimator",), [e.error for e in estimates]),
         "log_ratio": (("estimator", "pair"), [e.per_step for e in estimates]),
@@ -144,7 +148,10 @@ def _log_densities(components: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def log_evidence(tree: Any, estimator: str = "mbar") -> tuple[float, float]:
-    """Log evidence and its standard error, by "mbar", "bridges" or "stepping_stones"."""
+    """Log evidence and its standard error.
+
+    `estimator` is "mbar", "stepping_stones" or, after `spt`, "bridges".
+    """
     if "evidence" not in tree.children:
         raise ResultError(
             f"a run of method {tree.attrs.get('method', '?')!r} with these options gives no log "
