@@ -56,6 +56,9 @@ CASES: dict[str, dict[str, Any]] = {
     "pt": {"method": "pt", "move": "metropolis", "seed": 1},
     "tt": {"method": "tt", "move": "metropolis", "betas": BETAS},
     "plain": {"method": "plain", "move": "hmc"},
+    "spt": {"method": "spt", "move": "metropolis", "sizes": (0, 2, 6)},
+    "spt refreshed": {"method": "spt", "move": "hmc", "sizes": (2, 6), "refresh": 1},
+    "stt": {"method": "stt", "move": "metropolis", "sizes": (1, 3, 6)},
     "hand": {"method": by_hand},
 }
 

@@ -303,6 +303,44 @@ BAD_OPTIONS = BAD_COUNTS | {
         sample(method="tt", move=tp.from_blackjax(blackjax.hmc, reversible=False)),
         MoveError, "run backwards", "hmc",
     ),
+    "a target without rows": wrong(
+        lambda: tp.sample(tp.Target(normal, tp.Gaussian(np.zeros(2), 1.0)), method="spt"),
+        ArgumentError, "'spt' leaves rows out", "Target has none", "method='pt'",
+    ),
+    "powers of a subsample": wrong(
+        sample(method="spt", betas=[0.0, 1.0]), UnknownNameError, "betas", "sizes"
+    ),
+    "sizes of a power": wrong(sample(sizes=[2, 6]), UnknownNameError, "sizes", "known are"),
+    "sizes beyond the rows": wrong(
+        sample(method="spt", sizes=[2, 7]), DataError, "sizes must end at all 6 rows"
+    ),
+    "sizes and a hottest": wrong(
+        sample(method="stt", sizes=[2, 6], hottest=2), ArgumentError, "hottest and sizes"
+    ),
+    "all rows as the hottest": wrong(
+        sample(method="spt", hottest=6), ArgumentError, "hottest", "fewer than 6 rows"
+    ),
+    "half a row as the hottest": wrong(
+        sample(method="stt", hottest=2.5), ArgumentError, "hottest", "2.5"
+    ),
+    "labels for some rows": wrong(
+        sample(method="spt", strata=[0, 1]), DataError, "strata", "each of the 6 rows"
+    ),
+    "more exchanges than rows": wrong(
+        sample(method="spt", refresh=4), ArgumentError, "refresh: 4 pairs", "6"
+    ),
+    "evidence of changing rows": wrong(
+        sample(method="spt", refresh=1, evidence=True), ArgumentError, "evidence and refresh"
+    ),
+    "evidence in words": wrong(
+        sample(method="spt", evidence="yes"), ArgumentError, "evidence", "'yes'"
+    ),
+    "refreshed transitions": wrong(
+        sample(method="stt", refresh=1), UnknownNameError, "refresh", "'stt'"
+    ),
+    "an integrator": wrong(
+        lambda: tp.hmc(integrator="verlet"), UnknownNameError, "integrator", "position, velocity"
+    ),
     "precision": wrong(
         sample(precision="half"), ArgumentError, "precision", "'double' or 'single'", "'half'"
     ),

@@ -14,7 +14,7 @@ from tests import broken_estimates as broken
 from temperance import evidence
 from temperance.diagnostics import FloatArray
 from temperance.errors import ArgumentError
-from temperance.evidence import Estimate, mbar, stepping_stones
+from temperance.evidence import Estimate, bridges, mbar, stepping_stones
 
 Estimator = Callable[..., Estimate]
 
@@ -86,10 +86,13 @@ def test_mbar_of_two_rungs_is_bennetts_ratio() -> None:
         forward = expit(increment[..., 0] - log_ratio).sum()
         return float(forward - expit(log_ratio - increment[..., 1]).sum())
 
-    assert mbar(record).value == pytest.approx(brentq(imbalance, -99.0, 99.0, xtol=1e-13), abs=1e-9)
+    bennett = brentq(imbalance, -99.0, 99.0, xtol=1e-13)
+    assert mbar(record).value == pytest.approx(bennett, abs=1e-9)
+    assert bridges(record).value == pytest.approx(bennett, abs=1e-9)
+    assert bridges(record).error == pytest.approx(mbar(record).error, rel=1e-6)
 
 
-@pytest.mark.parametrize("estimator", [stepping_stones, mbar])
+@pytest.mark.parametrize("estimator", [stepping_stones, bridges, mbar])
 def test_constants_move_what_they_should(estimator: Estimator) -> None:
     rng = default_rng(2)
     record = conjugate_record(rng, num_draws=50)
@@ -133,7 +136,7 @@ def boxes_record(rng: Generator, num_draws: int = 400) -> FloatArray:
     return np.where(x[..., None] < widths, 0.0, -np.inf)
 
 
-@pytest.mark.parametrize("estimator", [stepping_stones, mbar])
+@pytest.mark.parametrize("estimator", [stepping_stones, bridges, mbar])
 def test_densities_may_be_zero_and_nan_is_zero(estimator: Estimator) -> None:
     record = boxes_record(default_rng(6))
     found = estimator(record)
@@ -142,7 +145,7 @@ def test_densities_may_be_zero_and_nan_is_zero(estimator: Estimator) -> None:
     assert as_nan[:2] == found[:2]
 
 
-@pytest.mark.parametrize("estimator", [stepping_stones, mbar])
+@pytest.mark.parametrize("estimator", [stepping_stones, bridges, mbar])
 def test_a_draw_from_nowhere_is_left_out(estimator: Estimator) -> None:
     record = conjugate_record(default_rng(7), num_draws=2000)
     record[0, :3, 2] = -np.inf
@@ -150,7 +153,7 @@ def test_a_draw_from_nowhere_is_left_out(estimator: Estimator) -> None:
     assert abs(found.value - LOG_Z) < 4.0 * found.error < 0.4
 
 
-@pytest.mark.parametrize("estimator", [stepping_stones, mbar])
+@pytest.mark.parametrize("estimator", [stepping_stones, bridges, mbar])
 def test_rungs_that_share_nothing_have_no_ratio(estimator: Estimator) -> None:
     record = np.broadcast_to(np.where(np.eye(3) > 0.0, 0.0, -np.inf), (2, 20, 3, 3))
     assert estimator(record).error == np.inf
@@ -220,7 +223,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("estimator", [stepping_stones, mbar])
+@pytest.mark.parametrize("estimator", [stepping_stones, bridges, mbar])
 def test_intervals_cover(estimator: Estimator, case: str) -> None:
     assert 0.90 <= coverage(estimator, seed=9, **CASES[case]) <= 0.99
 
@@ -253,7 +256,7 @@ def test_chains_that_disagree_widen_the_error() -> None:
 # --- Wrong calls ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", [stepping_stones, mbar])
+@pytest.mark.parametrize("estimator", [stepping_stones, bridges, mbar])
 @pytest.mark.parametrize(
     ("record", "message"),
     [

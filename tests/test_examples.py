@@ -34,7 +34,10 @@ def check(text: str, weight: str):
 
 
 def test_every_example_is_tested_here():
-    tested = {"bimodal_mixture", "by_hand", "logistic_regression"}
+    tested = {
+        "bimodal_mixture", "by_hand", "gaussian_process", "logistic_regression",
+        "subsampled_mixture",
+    }  # fmt: skip
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
 
@@ -42,9 +45,26 @@ def test_by_hand():
     check(output_of("by_hand"), "weight of the right mode")
 
 
+def test_gaussian_process():
+    text = output_of("gaussian_process")
+    first, second, third = numbers(text, "median length scales")
+    assert first < second < third
+    noise, spread, known = numbers(text, "noise")
+    assert abs(noise - known) < 4 * spread
+    assert numbers(text, "truth within two standard deviations at")[0] > 0.85
+
+
 @slow
 def test_bimodal_mixture():
     check(output_of("bimodal_mixture"), "weight of the first mode")
+
+
+@slow
+def test_subsampled_mixture():
+    text = output_of("subsampled_mixture")
+    check(text, "weight of the first mode")
+    (share,) = numbers(text, "rows evaluated, of what as many evaluations on all rows would take:")
+    assert share < 0.6
 
 
 @slow

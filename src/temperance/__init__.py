@@ -22,14 +22,16 @@ from temperance.samplers.plain import Plain
 from temperance.samplers.transitions import TemperedTransitions
 from temperance.summary import Summary, summary
 from temperance.terms.gaussian_process import gaussian_process
-from temperance.terms.kernels import Matern32, Matern52, SquaredExponential
-from temperance.terms.priors import Gamma, HalfNormal, InverseGamma, LogNormal
+from temperance.terms.kernels import AbstractKernel, Matern32, Matern52, SquaredExponential
+from temperance.terms.prediction import Prediction, predict
+from temperance.terms.priors import AbstractPrior, Gamma, HalfNormal, InverseGamma, LogNormal
 
 __all__ = [
-    "AbstractLadder", "AbstractMove", "AbstractUniformLadder", "Gamma", "Gaussian",
-    "GeometricLadder", "HalfNormal", "InverseGamma", "LogNormal", "Matern32", "Matern52",
-    "ParallelTempering", "Params", "Plain", "PrefixLadder", "Problem", "SquaredExponential", "Summary", "Target",
-    "TemperanceError", "TemperedTransitions", "__version__", "alternate", "cite",
-    "elliptical_slice", "from_blackjax", "gaussian_process", "hmc", "load", "log_evidence", "mala",
-    "metropolis", "nuts", "repeat", "report", "sample", "save", "slice_sampling", "summary",
+    "AbstractKernel", "AbstractLadder", "AbstractMove", "AbstractPrior", "AbstractUniformLadder",
+    "Gamma", "Gaussian", "GeometricLadder", "HalfNormal", "InverseGamma", "LogNormal", "Matern32",
+    "Matern52", "ParallelTempering", "Params", "Plain", "Prediction", "PrefixLadder", "Problem",
+    "SquaredExponential", "Summary", "Target", "TemperanceError", "TemperedTransitions",
+    "__version__", "alternate", "cite", "elliptical_slice", "from_blackjax", "gaussian_process",
+    "hmc", "load", "log_evidence", "mala", "metropolis", "nuts", "predict", "repeat", "report",
+    "sample", "save", "slice_sampling", "summary",
 ]  # fmt: skip

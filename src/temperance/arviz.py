@@ -39,7 +39,7 @@ def to_datatree(
     if tempering:
         tree["tempering"] = xr.DataTree(xr.Dataset(dict(tempering)))
     if evidence:
-        names = {"estimator": ["mbar", "stepping_stones"]}
+        names = {"estimator": ["mbar", "stepping_stones", "bridges"]}
         tree["evidence"] = xr.DataTree(xr.Dataset(dict(evidence), coords=names))
     for group in ("posterior", "sample_stats"):
         tree[group].attrs = {}

@@ -89,7 +89,7 @@ def _check_sum(log_likelihood: Any, position: Any, data: Any, terms: np.ndarray)
             f"log_likelihood: it fails on a prior draw and {len(terms)} rows: {error}; wanted a "
             "function of a position and data that returns the sum of the terms"
         ) from error
-    wanted = np.sum(terms)
+    wanted = np.asarray(np.sum(terms))
     if value.shape != () or not _alike(value, wanted):
         raise TermsError(
             f"log_likelihood: wanted the sum of the terms, {wanted} on {len(terms)} rows, got "

@@ -12,6 +12,13 @@ number of draws in all chains, and I_k = log pi_{k+1} - log pi_k for the increme
 and their Z is unbiased where draws are exact. They fail first where a hot rung hardly ever
 visits what the next one likes.
 
+**Bridges** (Meng and Wong 1996) use it under both. With as many draws at each rung, the best bridge
+between two of them is the f = log Z_{k+1} / Z_k at which
+
+    mean_{p_k} s(I_k - f) = mean_{p_{k+1}} s(f - I_k),      s(t) = 1 / (1 + exp(-t)),
+
+and both sides are monotone in f.
+
 **MBAR** (Shirts and Chodera 2008) uses every draw at every rung. With f_j = log Z_j and n_j the
 draws at rung j, the mixture weights
 
@@ -34,6 +41,8 @@ all of a rung's exp(l_j - f_j) alike, so that no exponential is taken twice.
 they exchange replicas. Each estimate is, to first order, a mean over time of an influence
 
     stepping stones:  h_t = sum_k exp I_k(x_{t,k}) / mean exp I_k,
+    bridges:          h_t = sum_k (s(I_k(x_{t,k}) - f_k) - s(f_k - I_k(x_{t,k+1}))) / d_k,
+                      d_k = the mean of s (1 - s) over both rungs' draws, added,
     MBAR:             h_t = n a . sum_i W(x_{t,i}),   a = H^-1 e_{K-1},
 
 summed over rungs *at the same time*, which leaves one series per chain for
@@ -50,6 +59,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import root_scalar
+from scipy.special import expit
 
 from temperance.diagnostics import standard_error
 from temperance.errors import ArgumentError
@@ -85,6 +96,41 @@ def stepping_stones(log_densities: npt.ArrayLike, log_z_hottest: float = 0.0) ->
     hotter, _ = _increments(record)
     per_step, weights = _log_mean_exp(hotter)
     return Estimate(float(per_step.sum()) + log_z_hottest, _error(weights.sum(axis=-1)), per_step)
+
+
+def bridges(log_densities: npt.ArrayLike, log_z_hottest: float = 0.0) -> Estimate:
+    """Log Z by one optimal bridge between each pair of neighbouring rungs.
+
+    `log_densities` is (chain, draw, rung of the sample, rung of the density). `log_z_hottest`
+    is 0 where the hottest rung is a normalised base or prior.
+    """
+    record = _record(log_densities)
+    hotter, colder = _increments(record)
+    per_step = np.zeros(hotter.shape[-1])
+    influence = np.zeros(record.shape[:2])
+    for k in range(per_step.size):
+        up, down = hotter[..., k], colder[..., k]
+        per_step[k] = _best_bridge(up, down)
+        there, back = expit(up - per_step[k]), expit(per_step[k] - down)
+        slope = np.mean(there * (1 - there)) + np.mean(back * (1 - back))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            influence += (there - back) / slope
+    return Estimate(float(per_step.sum()) + log_z_hottest, _error(influence), per_step)
+
+
+def _best_bridge(up: FloatArray, down: FloatArray) -> float:
+    """The f at which both means of the docstring agree; 0 where no draw joins the rungs."""
+    known = np.concatenate([up[np.isfinite(up)], down[np.isfinite(down)]])
+    if known.size == 0:
+        return 0.0
+
+    def excess(f: float) -> float:
+        return float(np.mean(expit(up - f)) - np.mean(expit(f - down)))
+
+    low, high = known.min() - 50.0, known.max() + 50.0
+    if not excess(low) > 0 > excess(high):
+        return 0.0
+    return root_scalar(excess, bracket=(low, high), xtol=1e-12).root
 
 
 def mbar(log_densities: npt.ArrayLike, log_z_hottest: float = 0.0) -> Estimate:

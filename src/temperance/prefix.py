@@ -38,6 +38,9 @@ from temperance.errors import ArgumentError, DataError
 from temperance.ladder import AbstractLadder, Rung, Rungs
 from temperance.shuffle import Strata, shuffle
 
+# Rows on which the order of the rows is tried.
+FEW_ROWS = 8
+
 
 class SizeWarning(UserWarning):
     """Rungs that would have the same number of rows were merged."""
@@ -51,7 +54,9 @@ class PrefixLadder(AbstractLadder):
     of the terms: its gradient is used in their place. `draw_prior` must draw from exp(log_prior)
     exactly: it takes the place of a move where the hottest rung has no rows.
     The rows must be in random order, which `PrefixLadder.of` sees to: whatever order they are in
-    the target is exact, but a subsample of sorted rows is not a heated target.
+    the target is exact, but a subsample of sorted rows is not a heated target. Terms that look back
+    and depend on the order itself, as those of a time series do, are for `ordered=True`: then the
+    rungs are its beginnings, and nothing is ever shuffled.
     """
 
     log_prior: LogDensity
@@ -62,6 +67,7 @@ class PrefixLadder(AbstractLadder):
     log_likelihood: Callable[[Position, Data], Scalar] | None
     draw_prior: Callable[[Key], Position] | None
     strata: Strata | None
+    ordered: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -74,6 +80,7 @@ class PrefixLadder(AbstractLadder):
         log_likelihood: Callable[[Position, Data], Scalar] | None = None,
         draw_prior: Callable[[Key], Position] | None = None,
         strata: Strata | None = None,
+        ordered: bool = False,
     ):
         num_rows = np.shape(jax.tree.leaves(data)[0])[0]
         self.log_prior = log_prior
@@ -84,6 +91,7 @@ class PrefixLadder(AbstractLadder):
         self.log_likelihood = log_likelihood
         self.draw_prior = draw_prior
         self.strata = strata
+        self.ordered = ordered
 
     @classmethod
     def of(
@@ -94,12 +102,15 @@ class PrefixLadder(AbstractLadder):
         `strata` holds a label for each row: every rung then has its share of each of them.
         """
         groups = None if strata is None else Strata.of(strata, problem.num_rows)
-        order = shuffle(jax.random.key(seed), problem.num_rows, groups)
+        ordered = depends_on_order(problem)
+        order = jnp.arange(problem.num_rows)
+        if not ordered:
+            order = shuffle(jax.random.key(seed), problem.num_rows, groups)
         return cls(
             problem.log_prior, problem.terms, rows_at(problem.data, order), sizes,
             independent=problem.independent, log_likelihood=problem.log_likelihood,
             draw_prior=problem.draw_prior,
-            strata=None if groups is None else groups.reordered(order),
+            strata=None if groups is None else groups.reordered(order), ordered=ordered,
         )  # fmt: skip
 
     @property
@@ -136,7 +147,11 @@ class PrefixLadder(AbstractLadder):
         return jnp.asarray([1.0] * known + [0.0] * (len(self.bounds) - known))
 
     def at(self, rung: Rungs) -> "PrefixRung":
-        return PrefixRung(self, self.weights(rung), int(rung))
+        rows = rows_between(self.data, 0, self.sizes[int(rung)])
+        if int(rung) < self.num_rungs - 1:
+            # Taken here, before the loops of a move, and kept from being taken again inside them.
+            rows = jax.lax.optimization_barrier(rows)
+        return PrefixRung(self, self.weights(rung), int(rung), rows)
 
     def evaluate(self, position: Position, *, gradient: bool) -> Point:
         """All blocks; gradients are never kept."""
@@ -145,16 +160,19 @@ class PrefixLadder(AbstractLadder):
     def lift(self, rung: Rungs, point: Point) -> Point:
         """A point of `rung`, with the block that `rung + 1` adds to it."""
         block = self.num_blocks(int(rung))
-        (value,) = self.block_sums(point.position, block, block + 1)
+        (value,) = self.block_sums(point.position, self.data, block, block + 1)
         return point._replace(components=point.components.at[1 + block].set(value))
 
-    def block_sums(self, position: Position, first: int, last: int) -> list[Scalar]:
-        """The sums of the blocks from `first` to before `last`, in one call of the terms."""
+    def block_sums(self, position: Position, rows: Data, first: int, last: int) -> list[Scalar]:
+        """The sums of the blocks from `first` to before `last`, in one call of the terms.
+
+        `rows` hold the blocks up to `last` at least, from the first row on.
+        """
         bounds = self.bounds[first : last + 1]
         if len(bounds) < 2:
             return []
         begin = bounds[0] if self.independent else 0
-        values = self.terms(position, rows_between(self.data, begin, bounds[-1]))
+        values = self.terms(position, rows_between(rows, begin, bounds[-1]))
         return [jnp.sum(values[low - begin : high - begin]) for low, high in pairwise(bounds)]
 
     def reordered(self, order: Int[Array, " n"]) -> "PrefixLadder":
@@ -163,6 +181,8 @@ class PrefixLadder(AbstractLadder):
 
     def reshuffled(self, key: Key) -> "PrefixLadder":
         """The same rungs on other subsamples, with their share of every stratum."""
+        if self.ordered:
+            return self
         return self.reordered(shuffle(key, self.num_rows, self.strata))
 
     def draw_hottest(self) -> Callable[[Key], Position] | None:
@@ -173,6 +193,7 @@ class PrefixRung(Rung):
     """A prefix ladder at one rung: everything here costs its own rows and no others."""
 
     index: int = eqx.field(static=True)
+    rows: Data
 
     @property
     def prefix(self) -> PrefixLadder:
@@ -183,7 +204,7 @@ class PrefixRung(Rung):
         ladder = self.prefix
         known = ladder.num_blocks(self.index)
         prior = ladder.log_prior(position)
-        sums = ladder.block_sums(position, 0, known)
+        sums = ladder.block_sums(position, self.rows, 0, known)
         unknown = [jnp.zeros_like(prior)] * (len(ladder.bounds) - 1 - known)
         return Point(position, jnp.stack([prior, *sums, *unknown]), None)
 
@@ -192,13 +213,12 @@ class PrefixRung(Rung):
         return jax.grad(lambda vector: self(unravel(vector)))(flat)
 
     def __call__(self, position: Position) -> Scalar:
-        ladder, size = self.prefix, self.prefix.sizes[self.index]
-        if size == 0:
+        ladder = self.prefix
+        if ladder.sizes[self.index] == 0:
             return ladder.log_prior(position)
-        rows = rows_between(ladder.data, 0, size)
         if ladder.log_likelihood is not None:
-            return ladder.log_prior(position) + ladder.log_likelihood(position, rows)
-        return ladder.log_prior(position) + jnp.sum(ladder.terms(position, rows))
+            return ladder.log_prior(position) + ladder.log_likelihood(position, self.rows)
+        return ladder.log_prior(position) + jnp.sum(ladder.terms(position, self.rows))
 
 
 class Block(eqx.Module):
@@ -210,13 +230,27 @@ class Block(eqx.Module):
 
     def __call__(self, position: Position) -> Scalar:
         block = self.ladder.bounds.index(self.first)
-        (value,) = self.ladder.block_sums(position, block, block + 1)
+        (value,) = self.ladder.block_sums(position, self.ladder.data, block, block + 1)
         return value
+
+
+def depends_on_order(problem: Any) -> bool:
+    """Whether the likelihood of a few rows changes when they change places."""
+    if problem.independent:
+        return False
+    few = min(FEW_ROWS, problem.num_rows)
+    position = problem.draw_prior(jax.random.key(0))
+    rows = jax.tree.map(lambda leaf: jnp.asarray(leaf)[:few], problem.data)
+    back = jax.tree.map(lambda leaf: leaf[::-1], rows)
+    one, two = (float(jnp.sum(problem.terms(position, some))) for some in (rows, back))
+    tolerance = 1e-6 if jnp.result_type(float) == jnp.float64 else 1e-3
+    return not np.isclose(one, two, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
 def rows_between(data: Data, first: int, last: int) -> Data:
     """The rows from `first` to before `last`, both static."""
-    return jax.tree.map(lambda leaf: leaf[first:last], data)
+    return jax.tree.map(lambda rows: rows if rows.shape[0] == last - first else rows[first:last],
+                        data)  # fmt: skip
 
 
 def rows_at(data: Data, order: Int[Array, " n"]) -> Data:
@@ -255,12 +289,17 @@ def checked_sizes(sizes: Numbers, num_rows: int) -> tuple[int, ...]:
         )
     merged = np.unique(values.astype(int))
     if merged.size < values.size:
-        warnings.warn(
-            f"{values.size - merged.size} rung(s) had as many rows as a neighbour and were merged: "
-            f"{merged.size} are left, of {merged.tolist()} rows",
-            SizeWarning,
-            stacklevel=3,
-        )
+        warn_of_merging(values.size, merged)
     if merged.size < 2:
         raise DataError(f"sizes: all rungs have {num_rows} rows; give smaller ones")
     return tuple(int(value) for value in merged)
+
+
+def warn_of_merging(wanted: int, sizes: np.ndarray) -> None:
+    """Say that fewer rungs are left than were asked for."""
+    warnings.warn(
+        f"{wanted - sizes.size} rung(s) had as many rows as a neighbour and were merged: "
+        f"{sizes.size} are left, of {sizes.tolist()} rows",
+        SizeWarning,
+        stacklevel=4,
+    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from temperance._version import __version__
 from temperance.errors import FileFormatError, ResultError
-from temperance.evidence import mbar, stepping_stones
+from temperance.evidence import bridges, mbar, stepping_stones
 from temperance.jobs import Finished
 from temperance.layout import Layout
 from temperance.prefix import PrefixLadder
@@ -24,6 +24,7 @@ from temperance.work import work
 # Numbers that the evidence estimators hold at once; more draws than this are thinned for them.
 MOST_NUMBERS = 3e7
 FORMAT = "temperance run"
+ESTIMATORS = {"mbar": mbar, "stepping_stones": stepping_stones, "bridges": bridges}
 
 
 def result_tree(
@@ -49,6 +50,7 @@ def result_tree(
             "inference_library_version": __version__,
             "sweeps_per_draw": finished.sweeps_per_draw,
             "num_evaluations": evaluations,
+            "num_impossible": float(draws["impossible"].sum()) * finished.sweeps_per_draw,
             **work(draws, finished, attrs["num_rows"]),
         },
     )
@@ -120,7 +122,7 @@ def _evidence(draws: dict[str, np.ndarray], sampler: Any) -> dict[str, Any]:
     components = components.reshape(chains, -1, *components.shape[3:])
     stride = int(np.ceil(components.shape[1] * chains * rungs**2 / MOST_NUMBERS))
     record = _log_densities(components[:, ::stride], weights)
-    estimates = [estimate(record) for estimate in (mbar, stepping_stones)]
+    estimates = [estimate(record) for estimate in ESTIMATORS.values()]
     return {
         "log_evidence": (("estimator",), [e.value for e in estimates]),
         "error": (("estimator",), [e.error for e in estimates]),
@@ -142,7 +144,7 @@ def _log_densities(components: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def log_evidence(tree: Any, estimator: str = "mbar") -> tuple[float, float]:
-    """Log evidence and its standard error, by "mbar" or "stepping_stones"."""
+    """Log evidence and its standard error, by "mbar", "bridges" or "stepping_stones"."""
     if "evidence" not in tree.children:
         raise ResultError(
             f"a run of method {tree.attrs.get('method', '?')!r} with these options gives no log "

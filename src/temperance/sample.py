@@ -149,7 +149,8 @@ def _tuned(
     if num_rungs is not None:
         num_rungs = check_count("num_rungs", num_rungs, 2)
         if betas is not None and len(betas) != num_rungs:
-            raise ArgumentError(f"num_rungs is {num_rungs}, but there are {len(betas)} betas")
+            what = "sizes" if name in SUBSAMPLED else "betas"
+            raise ArgumentError(f"num_rungs is {num_rungs}, but there are {len(betas)} {what}")
     scheme = options.get("scheme", "deo")
     if scheme not in SCHEMES:
         raise unknown_name("swap scheme", scheme, SCHEMES)

@@ -62,6 +62,14 @@ class Strata(eqx.Module):
             tuple(jnp.asarray(np.flatnonzero(slots == c)) for c in range(counts.size)),
         )
 
+    def labels(self) -> Int[Array, " n"]:
+        """The label of each place, as a number."""
+        count = sum(slots.shape[0] for slots in self.slots)
+        labels = jnp.zeros((count,), jnp.int32)
+        for number, slots in enumerate(self.slots):
+            labels = labels.at[slots].set(number, unique_indices=True)
+        return labels
+
     def reordered(self, order: Int[Array, " n"]) -> "Strata":
         """The strata of the same rows once they are in `order`."""
         place = np.argsort(np.asarray(order))

@@ -32,7 +32,13 @@ from temperance._types import Data, Key, Options
 from temperance.checks import check_count
 from temperance.errors import ArgumentError
 from temperance.move import AbstractMove, Params
-from temperance.prefix import PrefixLadder, checked_sizes, rows_at
+from temperance.prefix import (
+    PrefixLadder,
+    checked_sizes,
+    depends_on_order,
+    rows_at,
+    warn_of_merging,
+)
 from temperance.problem import Densities, Likelihood, OnVectorAndRows, Problem
 from temperance.schedule import equalise, rungs_for, transition_barrier
 from temperance.shuffle import Strata, shuffle
@@ -72,6 +78,11 @@ def subsampled_options(
     if labels is not None:
         labels = tuple(np.asarray(labels).tolist())
         Strata.of(labels, n)
+    if (refresh or labels is not None) and depends_on_order(problem):
+        raise ArgumentError(
+            "refresh and strata: this likelihood depends on the order of its rows, so that their "
+            "places cannot be changed; its rungs are the first rows, as they are"
+        )
     own = {"refresh": refresh, "evidence": evidence, "strata": labels}
     if sizes is not None:
         if hottest is not None:
@@ -135,8 +146,13 @@ class Subsampling:
             d.hot, OnVectorAndRows(likelihood.terms, d.layout), rows, self.sizes(betas),
             independent=self.problem.independent,
             log_likelihood=None if total is None else OnVectorAndRows(total, d.layout),
-            draw_prior=d.draw, strata=strata,
+            draw_prior=d.draw, strata=strata, ordered=self.ordered,
         )  # fmt: skip
+
+    @cached_property
+    def ordered(self) -> bool:
+        """Whether the rows have to stay in their order."""
+        return depends_on_order(self.problem)
 
     @cached_property
     def _rows(self) -> tuple[Data, Strata | None]:
@@ -149,6 +165,8 @@ class Subsampling:
     def _ordered(self, key: Key) -> tuple[Data, Strata | None]:
         likelihood = self.densities.cold
         assert isinstance(likelihood, Likelihood)
+        if self.ordered:
+            return likelihood.data, None
         order = shuffle(key, self.num_rows, self.strata)
         strata = None if self.strata is None else self.strata.reordered(order)
         return rows_at(likelihood.data, order), strata
@@ -197,7 +215,10 @@ class Subsampling:
             num_rungs = int(np.clip(steps, 2, TRANSITION_STEPS)) + 1
         elif num_rungs is None:
             num_rungs = min(rungs_for(barrier), MOST_RUNGS)
-        return False, self.shares(self.num_rows * equalise(sizes / self.num_rows, rates, num_rungs))
+        shares = self.shares(self.num_rows * equalise(sizes / self.num_rows, rates, num_rungs))
+        if len(shares) < num_rungs:
+            warn_of_merging(num_rungs, self.sizes(shares))
+        return False, shares
 
     # -- parameters ----------------------------------------------------------------------------
 

@@ -64,9 +64,13 @@ def _facts(tree: Any) -> dict[str, Any]:
         "density evaluations": tree.attrs.get("num_evaluations"),
         "divergent": float(tree["sample_stats"]["diverging"].mean()),
     }
+    if tree.attrs.get("num_row_evaluations"):
+        facts["row evaluations"] = float(tree.attrs["num_row_evaluations"])
     if "tempering" in tree.children:
         ladder = tree["tempering"].dataset
         facts["rungs"] = ladder.sizes["rung"]
+        if "size" in ladder:
+            facts["rows by rung"] = ladder["size"].values
         if "swap_acceptance" in ladder:
             facts["round trips by chain"] = ladder["round_trips"].values
             facts["communication barrier"] = float(ladder["barrier"])
@@ -90,6 +94,14 @@ def _warnings(tree: Any, table: Any, facts: dict[str, Any]) -> list[str]:
         found += _ladder_warnings(tree["tempering"].dataset, tree["posterior"].sizes["draw"])
     if "evidence" in tree.children:
         found += _evidence_warnings(tree["evidence"].dataset)
+    lost = tree.attrs.get("num_impossible", 0.0)
+    steps = tree.attrs.get("num_evaluations", 0.0)
+    if lost:
+        found.append(
+            f"{lost:.0f} proposals, in {steps:.3g} evaluations, ended where the log density is "
+            "-inf: outside of the support, or where a covariance matrix is not positive definite. "
+            "The draws are right; if there are many, a larger jitter or other coordinates help"
+        )
     return found
 
 

@@ -45,7 +45,7 @@ def work(draws: dict[str, np.ndarray], finished: Any, num_rows: int) -> dict[str
         elif sampler.refresh:
             others += [(size, num_draws * thin) for size in sizes]
     alone = [*zip(lengths, lifts, strict=True), *others]
-    rows = float(evaluations @ sizes) + sum(size * count for size, count in alone)
+    rows = float(evaluations @ sizes + sum(size * count for size, count in alone))
     if ladder.independent:
         return {"num_row_evaluations": rows}
     cubes = (evaluations - (1 - VALUE) * values) @ (sizes / num_rows) ** 3

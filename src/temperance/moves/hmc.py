@@ -115,18 +115,14 @@ class Hmc(AbstractMove):
         def drift(flat: Array, momentum: Array, time: Array) -> Array:
             return flat + time * colour(params.factor, momentum)
 
-        def leapfrog(carry: tuple[Array, Array, Array], first: Array) -> tuple[Any, None]:
+        def leapfrog(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             momentum, flat, kept = carry
             slope = rung.slope(unravel(flat))
             momentum = momentum + size * whiten(params.factor, slope)
-            kept = jnp.where(first, slope, kept)
-            return (momentum, drift(flat, momentum, size), kept), None
+            return momentum, drift(flat, momentum, size), jnp.where(i == 0, slope, kept)
 
-        (last, flat, slope), _ = jax.lax.scan(
-            leapfrog,
-            (momentum, drift(flat, momentum, 0.5 * size), jnp.zeros_like(flat)),
-            jnp.arange(self.num_steps) == 0,
-        )
+        start = momentum, drift(flat, momentum, 0.5 * size), jnp.zeros_like(flat)
+        last, flat, slope = jax.lax.fori_loop(0, self.num_steps, leapfrog, start)
         end = rung.evaluate(unravel(drift(flat, last, -0.5 * size)), gradient=False)
         return end, last, slope
 

@@ -93,6 +93,11 @@ class ParallelTempering(eqx.Module):
             raise MoveError("parallel tempering needs an exact move: swaps spread a rung's bias")
         if self.refresh and not isinstance(self.ladder, PrefixLadder):
             raise ArgumentError("refresh: only nested subsamples, a PrefixLadder, can be refreshed")
+        if self.refresh and isinstance(self.ladder, PrefixLadder) and self.ladder.ordered:
+            raise ArgumentError(
+                "refresh: the likelihood depends on the order of the rows, so that they cannot "
+                "change places"
+            )
         if self.refresh and self.complete:
             raise ArgumentError(
                 "refresh and complete: log evidence needs the subsamples to stay as they are, "

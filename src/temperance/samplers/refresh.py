@@ -15,7 +15,8 @@ a < n_k <= b alone and is accepted with
 which answers the question that paper 1 leaves open in its section 5. Exchanges at disjoint pairs of
 places do not look at each other's rows, so many are proposed and decided side by side. Terms that
 look back see every row before theirs: there all pairs are exchanged together or not at all, with
-the ratio of the likelihoods of the whole subsamples.
+the ratio of the likelihoods of the whole subsamples. Where rows have strata, a row goes only to a
+place of its own label.
 """
 
 import jax
@@ -42,8 +43,13 @@ def exchange_rows(
     places = permutation(key_places, n, 2 * num_pairs)
     first = jnp.minimum(places[:num_pairs], places[num_pairs:])
     second = jnp.maximum(places[:num_pairs], places[num_pairs:])
+    allowed = jnp.ones(first.shape, bool)
+    if ladder.strata is not None:
+        # Labels belong to places, so that a rule about them does not look at the state.
+        labels = ladder.strata.labels()
+        allowed = labels[first] == labels[second]
     exchange = _apart if ladder.independent else _together
-    points, accepted = exchange(key_accept, ladder, points, first, second)
+    points, accepted = exchange(key_accept, ladder, points, first, second, allowed)
     moved = exchanged(n, first, second, accepted)
     return points, moved, jnp.mean(accepted.astype(points.components.dtype))
 
@@ -75,7 +81,7 @@ def exchange_log_ratios(
 
 
 def _apart(
-    key: Key, ladder: PrefixLadder, points: Point, first: Array, second: Array
+    key: Key, ladder: PrefixLadder, points: Point, first: Array, second: Array, allowed: Array
 ) -> tuple[Point, Array]:
     """Every pair decided by itself: the rows are independent."""
     rows = rows_at(ladder.data, first), rows_at(ladder.data, second)
@@ -85,7 +91,7 @@ def _apart(
     _, log_ratios = acceptance_of(
         exchange_log_ratios(at_first, at_second, ladder.sizes, first, second)
     )
-    accepted = jnp.log(jax.random.uniform(key, first.shape)) < log_ratios
+    accepted = allowed & (jnp.log(jax.random.uniform(key, first.shape)) < log_ratios)
     # What each block of each replica gains: the row that enters, less the row that leaves.
     ends = np.asarray(ladder.bounds[1:])
     gained = jnp.where(accepted[None], at_second - at_first, 0.0)
@@ -102,10 +108,10 @@ def _block_of(places: Array, ends: np.ndarray) -> Int[Array, "pairs blocks"]:
 
 
 def _together(
-    key: Key, ladder: PrefixLadder, points: Point, first: Array, second: Array
+    key: Key, ladder: PrefixLadder, points: Point, first: Array, second: Array, allowed: Array
 ) -> tuple[Point, Array]:
     """All pairs or none: a term looks at every row before its own."""
-    proposed = ladder.reordered(exchanged(ladder.num_rows, first, second, jnp.asarray(True)))
+    proposed = ladder.reordered(exchanged(ladder.num_rows, first, second, allowed))
     new = [
         proposed.at(k).evaluate(jax.tree.map(lambda leaf, k=k: leaf[k], points.position),
                                 gradient=False).components
@@ -118,4 +124,4 @@ def _together(
     _, log_ratio = acceptance_of(jnp.sum(change))
     accepted = jnp.log(jax.random.uniform(key)) < log_ratio
     components = jnp.where(accepted, new, points.components)
-    return points._replace(components=components), accepted
+    return points._replace(components=components), accepted & allowed

@@ -16,8 +16,8 @@ goes through G = alpha alpha' / sigma_f^2 - (k + q I)^{-1}:
                       = sum_{i<j} H_ij a_jd^2 - 2 a_id H_ij a_jd + a_id^2 H_ij
 
 where f is the kernel's slope. The last line is a product of H with an n x (2D + 1) matrix, and
-stands for an array of n x n x D. The inverse costs about two factorisations, where differentiating
-a factorisation costs nine.
+stands for an array of n x n x D. Value and gradient cost a little over two values, where
+differentiating the factorisation costs ten or more.
 """
 
 import functools
@@ -49,7 +49,16 @@ class Arguments(NamedTuple):
 
 def scaled(log_length: Lengths, inputs: Inputs) -> Inputs:
     """Inputs in length scales, around their mean: what is lost in |a|^2 + |b|^2 - 2ab is least."""
-    return (inputs - jnp.mean(inputs, axis=0, keepdims=True)) * jnp.exp(-log_length)[None, :]
+    return scaled_alike(log_length, inputs, inputs)[0]
+
+
+def scaled_alike(
+    log_length: Lengths, inputs: Inputs, others: Float[Array, "m inputs"]
+) -> tuple[Inputs, Float[Array, "m inputs"]]:
+    """Inputs and others in length scales, around the mean of the inputs."""
+    mean = jnp.mean(inputs, axis=0, keepdims=True)
+    scale = jnp.exp(-log_length)[None, :]
+    return (inputs - mean) * scale, (others - mean) * scale
 
 
 def squared_distances(a: Inputs, b: Float[Array, "m inputs"]) -> Float[Array, "n m"]:

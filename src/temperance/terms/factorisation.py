@@ -26,9 +26,10 @@ from temperance.terms.lapack import registered
 # Rows of a panel: 128 rows of 1,024 columns are a megabyte, which a core's own cache holds.
 WIDTH = 128
 
-Panels = tuple[Float[Array, "rows columns"], ...]
+Panels = tuple[Float[Array, "_ _"], ...]
 Vector = Float[Array, " n"]
 Matrix = Float[Array, "n n"]
+Inverted = tuple[Matrix, Vector, Vector, Vector]
 
 
 def cuts(n: int) -> list[tuple[int, int]]:
@@ -70,24 +71,21 @@ def _whitened(panels: Panels, y: Vector, variance: Scalar) -> tuple[Vector, Vect
     return _solve(factor, y), jnp.diagonal(factor)
 
 
-def inverted(panels: Panels, y: Vector, variance: Scalar) -> tuple[Matrix, Vector, Vector, Vector]:
+def inverted(panels: Panels, y: Vector, variance: Scalar) -> Inverted:
     """(S^{-1}, z, diagonal of L, alpha); of S^{-1} only the upper triangle is meant."""
 
-    def on_cpu(
-        panels: Panels, y: Vector, variance: Scalar
-    ) -> tuple[Matrix, Vector, Vector, Vector]:
+    def on_cpu(panels: Panels, y: Vector, variance: Scalar) -> Inverted:
         inverse, z, diagonal, alpha = _foreign(panels, y, variance, num_vectors=3)
         return inverse, z, diagonal, alpha
 
-    def elsewhere(
-        panels: Panels, y: Vector, variance: Scalar
-    ) -> tuple[Matrix, Vector, Vector, Vector]:
-        factor = _factor(panels, variance)
-        z = _solve(factor, y)
-        inverse = _solve(factor, jnp.eye(y.shape[0], dtype=y.dtype))
-        return inverse.T @ inverse, z, jnp.diagonal(factor), inverse.T @ z
+    return jax.lax.platform_dependent(panels, y, variance, cpu=on_cpu, default=_inverted)
 
-    return jax.lax.platform_dependent(panels, y, variance, cpu=on_cpu, default=elsewhere)
+
+def _inverted(panels: Panels, y: Vector, variance: Scalar) -> Inverted:
+    factor = _factor(panels, variance)
+    z = _solve(factor, y)
+    inverse = _solve(factor, jnp.eye(y.shape[0], dtype=y.dtype))
+    return inverse.T @ inverse, z, jnp.diagonal(factor), inverse.T @ z
 
 
 def _factor(panels: Panels, variance: Scalar) -> Matrix:

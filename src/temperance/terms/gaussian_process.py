@@ -32,6 +32,7 @@ PRIORS: dict[str, AbstractPrior] = {
     "scale": Gamma(4.0, 1.0),
     "noise": Gamma(2.0, 2.0),
 }
+LEAVES = ("log_length", "log_scale", "log_noise")
 # Against rounding alone; relative to data of the order of one, which the default priors are for.
 JITTER = 1e-8
 
@@ -70,7 +71,7 @@ class GaussianProcessTerms(eqx.Module):
 
 
 def _arguments(position: Any, data: Any) -> Arguments:
-    leaves = (position["log_length"], position["log_scale"], position["log_noise"])
+    leaves = [position[name] for name in LEAVES]
     return Arguments(*map(jnp.asarray, (*leaves, data["inputs"], data["y"])))
 
 
@@ -80,7 +81,7 @@ def gaussian_process(
     *,
     kernel: str | AbstractKernel = "squared_exponential",
     priors: Mapping[str, AbstractPrior] | None = None,
-    jitter: float = JITTER,
+    jitter: float | int = JITTER,
 ) -> Problem:
     """A `Problem` of the hyperparameters of a Gaussian process with Gaussian noise.
 

@@ -61,7 +61,7 @@ class LogNormal(AbstractPrior):
     mu: float = eqx.field(static=True)
     sigma: float = eqx.field(static=True)
 
-    def __init__(self, mu: float, sigma: float):
+    def __init__(self, mu: float | int, sigma: float | int):
         self.mu = _number("mu", mu)
         self.sigma = _positive("sigma", sigma)
 
@@ -79,7 +79,7 @@ class Gamma(AbstractPrior):
     shape: float = eqx.field(static=True)
     rate: float = eqx.field(static=True)
 
-    def __init__(self, shape: float, rate: float):
+    def __init__(self, shape: float | int, rate: float | int):
         self.shape = _positive("shape", shape)
         self.rate = _positive("rate", rate)
 
@@ -97,7 +97,7 @@ class InverseGamma(AbstractPrior):
     shape: float = eqx.field(static=True)
     rate: float = eqx.field(static=True)
 
-    def __init__(self, shape: float, rate: float):
+    def __init__(self, shape: float | int, rate: float | int):
         self.shape = _positive("shape", shape)
         self.rate = _positive("rate", rate)
 
@@ -113,7 +113,7 @@ class HalfNormal(AbstractPrior):
 
     sigma: float = eqx.field(static=True)
 
-    def __init__(self, sigma: float):
+    def __init__(self, sigma: float | int):
         self.sigma = _positive("sigma", sigma)
 
     def log_density(self, u: Logs) -> Logs:

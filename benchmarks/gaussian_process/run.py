@@ -1,0 +1,151 @@
+"""What a Gaussian process costs: value, gradient, the rungs of a ladder, and effective draws.
+
+    python benchmarks/gaussian_process/run.py
+    python benchmarks/gaussian_process/run.py --rounds 20 --out elsewhere/gaussian_process.csv
+
+The table goes beside the CSV as .md. Goals: value and gradient together at most 5 x the value; the
+sizes of a ladder together at most 1.6 x the largest; NUTS at least 2 x as many effective draws a
+CPU second as BlackJAX's on the density written plainly.
+"""
+
+import argparse
+import csv
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from costs import LADDER, milliseconds
+from rich.console import Console
+from sampling import NUM_CHAINS, NUM_INPUTS, NUM_ROWS, comparisons
+
+from temperance import __version__
+from temperance.runtime import scope
+
+HERE = Path(__file__).parent
+COLUMNS = ("measure", "rows", "inputs", "what", "value", "unit", "goal")
+PACKAGES = ("jax", "jaxlib", "blackjax", "numpy", "scipy")
+SIZES = (256, 512, 1024)
+INPUTS = (8, 18)
+
+
+def row(*values):
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def cost_rows(num_rounds):
+    for num_inputs in INPUTS:
+        kinds = ("value", "both", "autodiff")
+        found = milliseconds(kinds, SIZES, num_inputs, num_rounds)
+        for n in SIZES:
+            value, both, autodiff = (found[kind, n] for kind in kinds)
+            yield row("cost", n, num_inputs, "value", value, "ms", "")
+            yield row("cost", n, num_inputs, "value and gradient", both, "ms", "")
+            yield row("cost", n, num_inputs, "the same by autodiff", autodiff, "ms", "")
+            yield row("cost", n, num_inputs, "gradient / value", both / value, "ratio", 5)
+            yield row("cost", n, num_inputs, "autodiff / value", autodiff / value, "ratio", "")
+
+
+def ladder_rows(num_rounds):
+    ideal = sum((n / LADDER[0]) ** 3 for n in LADDER)
+    for num_inputs in INPUTS:
+        kinds = ("value", "both")
+        found = milliseconds(kinds, LADDER, num_inputs, num_rounds)
+        for n in LADDER:
+            yield row("ladder", n, num_inputs, "value", found["value", n], "ms", "")
+            yield row("ladder", n, num_inputs, "value and gradient", found["both", n], "ms", "")
+        for kind, name in zip(kinds, ("value", "value and gradient"), strict=True):
+            total = sum(found[kind, n] for n in LADDER) / found[kind, LADDER[0]]
+            goal = 1.6 if kind == "both" else ""
+            yield row("ladder", "all", num_inputs, f"sum / largest, {name}", total, "ratio", goal)
+        yield row("ladder", "all", num_inputs, "sum / largest, cubes alone", ideal, "ratio", "")
+
+
+def sampling_rows(num_warmup, num_draws, num_seeds):
+    rates, means = {}, {}
+    for name, seed, size, seconds, mean in comparisons(num_warmup, num_draws, range(num_seeds)):
+        rates.setdefault(name, []).append(size / seconds)
+        means.setdefault(name, []).append(mean)
+        what = f"{name}, seed {seed}"
+        yield row("sampling", NUM_ROWS, NUM_INPUTS, f"{what}: worst ESS", size, "draws", "")
+        yield row("sampling", NUM_ROWS, NUM_INPUTS, f"{what}: CPU time", seconds, "s", "")
+        yield row(
+            "sampling", NUM_ROWS, NUM_INPUTS, f"{what}: ESS a second", size / seconds, "1/s", ""
+        )
+    theirs = np.median(rates["blackjax nuts"])
+    for name in ("nuts", "hmc"):
+        ratio = np.median(rates[name]) / theirs
+        what = f"{name} / blackjax nuts, medians over seeds"
+        yield row(
+            "sampling", NUM_ROWS, NUM_INPUTS, what, ratio, "ratio", 2 if name == "nuts" else ""
+        )
+    apart = max(
+        float(np.abs(np.mean(means[name], 0) - np.mean(means["blackjax nuts"], 0)).max())
+        for name in ("nuts", "hmc")
+    )
+    what = "largest difference of posterior means"
+    yield row("sampling", NUM_ROWS, NUM_INPUTS, what, apart, "log scale", "")
+
+
+def machine():
+    model = platform.machine()
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        lines = information.read_text().splitlines()
+        model = next((li.split(":", 1)[1].strip() for li in lines if "model name" in li), model)
+    return f"{model}, {os.cpu_count()} cores, {platform.system()}"
+
+
+def table(rows):
+    names = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    lines = [
+        "# Gaussian processes",
+        "",
+        f"{machine()}. Python {platform.python_version()}, temperance {__version__}, {names}.",
+        "",
+        "Squared exponential kernel, double precision, one BLAS thread, CPU time. A cost is that of",
+        "one call inside a compiled loop, the least over rounds in which all take turns. *By autodiff*",
+        "is the same density written plainly in JAX. The ladder has the sizes 1024 * 2^(-m/2).",
+        f"Sampling is {NUM_ROWS} rows and {NUM_INPUTS} inputs, {NUM_CHAINS} chains, warm-up counted and",
+        "compilation not; BlackJAX's NUTS has its window adaptation and runs chain after chain.",
+        "",
+        "| | rows | inputs | what | value | goal |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in rows:
+        value = f"{one['value']:.3g} {one['unit']}"
+        cells = (one["measure"], one["rows"], one["inputs"], one["what"], value, one["goal"])
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--warmup", type=int, default=400)
+    parser.add_argument("--draws", type=int, default=400)
+    parser.add_argument("--seeds", type=int, default=3)
+    out = HERE.parent / "results" / "gaussian_process.csv"
+    parser.add_argument("--out", type=Path, default=out)
+    options = parser.parse_args()
+    console, rows = Console(), []
+    with scope("double"):
+        for part in (
+            cost_rows(options.rounds),
+            ladder_rows(options.rounds),
+            sampling_rows(options.warmup, options.draws, options.seeds),
+        ):
+            for one in part:
+                console.print(*one.values())
+                rows.append(one)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    with options.out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    options.out.with_suffix(".md").write_text(table(rows))
+
+
+if __name__ == "__main__":
+    main()

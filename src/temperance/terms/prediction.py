@@ -1,0 +1,172 @@
+"""Prediction at new inputs, averaged over the posterior of the hyperparameters.
+
+Given one position, with k + q I = L L' and alpha = (k + q I)^{-1} y as in
+`temperance.terms.covariance`, and k_* the correlations of a new input with the n rows,
+
+    E f_* = k_*' alpha,    Var f_* = sigma_f^2 (1 - |L^{-1} k_*|^2),
+
+and a noisy observation there has sigma_n^2 more. Over draws of the hyperparameters the mean is the
+mean of the means, and by the law of total variance the variance is the mean of the variances plus
+the variance of the means. Draws are taken one after the other and new inputs some at a time, so
+that memory holds one matrix of n x n and one of n x `CHUNK`, whatever the numbers of draws and of
+new inputs; functions drawn jointly at m new inputs also need one of m x m.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from numpy.typing import NDArray
+
+from temperance._types import Numbers
+from temperance.errors import ArgumentError, DataError, ResultError
+from temperance.problem import Problem
+from temperance.terms.covariance import scaled_alike, squared_distances
+from temperance.terms.gaussian_process import LEAVES, GaussianProcessTerms
+from temperance.terms.kernels import AbstractKernel
+
+# New inputs at a time.
+CHUNK = 256
+# What rounding takes from a variance that is next to nothing, in units of sigma_f^2.
+LEAST = 1e-10
+
+
+class Prediction(NamedTuple):
+    """Mean and variance at each new input; `draws` has one function for each draw, if asked for."""
+
+    mean: NDArray[np.floating]
+    variance: NDArray[np.floating]
+    draws: NDArray[np.floating] | None = None
+
+
+def predict(
+    problem: Problem,
+    tree: Any,
+    new_inputs: Numbers,
+    *,
+    noisy: bool = False,
+    num_draws: int | None = 200,
+    functions: bool = False,
+    seed: int = 0,
+    precision: str = "double",
+) -> Prediction:
+    """The function, or noisy observations of it, at `new_inputs` of shape (m, D).
+
+    `tree` is what `sample` gave for `problem`. At most `num_draws` of its draws are used, evenly
+    spaced over all chains; None uses every one, at the cost of a factorisation each. With
+    `functions=True` one function is drawn jointly at all new inputs for each of them.
+    """
+    terms = problem.terms
+    if not isinstance(terms, GaussianProcessTerms):
+        raise ArgumentError(
+            f"problem: wanted one that gaussian_process made, got terms {terms!r}; for another "
+            "model compute predictions from tree.posterior"
+        )
+    if precision not in ("double", "single"):
+        raise ArgumentError(f"precision: wanted 'double' or 'single', got {precision!r}")
+    if num_draws is not None and (not isinstance(num_draws, int | np.integer) or num_draws < 1):
+        raise ArgumentError(f"num_draws: wanted a whole number of at least 1, got {num_draws!r}")
+    data: Any = problem.data
+    new = _checked(new_inputs, data["inputs"].shape[1])
+    positions = _thinned(tree, num_draws, data["inputs"].shape[1])
+    with jax.enable_x64(precision == "double"):
+        rows = {name: jnp.asarray(array, float) for name, array in data.items()}
+        leaves = [jnp.asarray(positions[name], float) for name in LEAVES]
+        key = jax.random.key(seed) if functions else None
+        found = _moments(
+            terms.kernel, terms.jitter, leaves, rows, jnp.asarray(new, float), noisy, key
+        )
+        means, variances, draws = jax.tree.map(np.asarray, found)
+    variance = variances.mean(axis=0) + means.var(axis=0)
+    return Prediction(means.mean(axis=0), variance, draws)
+
+
+@functools.partial(jax.jit, static_argnames=("jitter", "noisy"))
+def _moments(
+    kernel: AbstractKernel,
+    jitter: float,
+    leaves: list[Array],
+    rows: dict[str, Array],
+    new: Float[Array, "m inputs"],
+    noisy: bool,
+    key: Any,
+) -> tuple[Array, Array, Array | None]:
+    """Means, variances and functions, one of each for each draw on the leading axis."""
+    num_new = new.shape[0]
+    size = min(CHUNK, num_new)
+    num_chunks = -(-num_new // size)
+    padded = jnp.pad(new, ((0, num_chunks * size - num_new), (0, 0)))
+
+    def of_one(inputs: tuple[list[Array], Array | None]) -> tuple[Array, Array, Array | None]:
+        (log_length, log_scale, log_noise), key = inputs
+        amplitude, noise = jnp.exp(2.0 * log_scale), jnp.exp(2.0 * log_noise)
+        x, points = scaled_alike(log_length, rows["inputs"], padded)
+        n = x.shape[0]
+        own = jnp.eye(n, dtype=x.dtype)
+        matrix = kernel(squared_distances(x, x)) + (noise + jitter) / amplitude * own
+        factor = jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
+        z = _solve(factor, rows["y"])
+
+        def of_some(some: Array) -> tuple[Array, Array]:
+            half = _solve(factor, kernel(squared_distances(x, some)))
+            left = jnp.maximum(1.0 - jnp.sum(half**2, 0), LEAST)
+            return half.T @ z, amplitude * left + noise * noisy
+
+        mean, variance = jax.lax.map(of_some, points.reshape(num_chunks, size, -1))
+        mean, variance = mean.reshape(-1)[:num_new], variance.reshape(-1)[:num_new]
+        if key is None:
+            return mean, variance, None
+        points = points[:num_new]
+        half = _solve(factor, kernel(squared_distances(x, points)))
+        rest = kernel(squared_distances(points, points)) - half.T @ half
+        ridge = (noise * noisy + jitter) / amplitude + 100.0 * num_new * jnp.finfo(x.dtype).eps
+        spread = jax.lax.linalg.cholesky(rest + ridge * jnp.eye(num_new, dtype=x.dtype))
+        normals = jax.random.normal(key, (num_new,), x.dtype)
+        return mean, variance, mean + jnp.sqrt(amplitude) * (spread @ normals)
+
+    keys = None if key is None else jax.random.split(key, leaves[0].shape[0])
+    return jax.lax.map(of_one, (leaves, keys))
+
+
+def _solve(factor: Array, right: Array) -> Array:
+    return jax.scipy.linalg.solve_triangular(factor, right, lower=True)
+
+
+def _checked(new_inputs: Numbers, num_inputs: int) -> np.ndarray:
+    new = np.asarray(new_inputs, float)
+    if new.ndim == 1 and num_inputs == 1:
+        new = new[:, None]
+    if new.ndim != 2 or new.shape[1] != num_inputs or not new.shape[0]:
+        raise DataError(
+            f"new_inputs: wanted shape (m, {num_inputs}), as the problem's inputs have "
+            f"{num_inputs} columns, got {new.shape}"
+        )
+    if not np.isfinite(new).all():
+        raise DataError("new_inputs: not all of them are finite")
+    return new
+
+
+def _thinned(tree: Any, num_draws: int | None, num_inputs: int) -> dict[str, np.ndarray]:
+    """Evenly spaced draws of all chains, by name, draws on the leading axis."""
+    posterior = getattr(tree, "posterior", None)
+    missing = [name for name in LEAVES if posterior is None or name not in posterior]
+    if posterior is None or missing:
+        raise ResultError(
+            f"tree: there is no {' or '.join(missing)} in its posterior; wanted what sample gave "
+            "for this problem"
+        )
+    flat = {}
+    for name in LEAVES:
+        values = np.asarray(posterior[name].values)
+        flat[name] = values.reshape(-1, *values.shape[2:])
+    if flat["log_length"].shape[1:] != (num_inputs,):
+        raise ResultError(
+            f"tree: its draws have {flat['log_length'].shape[1:]} length scales, but the problem "
+            f"has {num_inputs} input(s)"
+        )
+    total = len(flat["log_scale"])
+    kept = np.linspace(0, total - 1, min(num_draws or total, total)).round().astype(int)
+    return {name: values[kept] for name, values in flat.items()}

@@ -1,0 +1,120 @@
+"""An experiment is a row: what is sampled, by what, with which seed and for how long.
+
+Each finished one is a small JSON file, named for the row. A run skips rows whose file was made with as
+many seconds or more on the same machine by the same versions, so that it can be stopped anywhere and
+lengthened later, and times of two machines never meet in a table.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+# What compiling, and warming up, adds to a row's own seconds; for the time left and nothing else.
+COMPILATION = {"cost": 40.0, "mobility": 60.0, "draws": 8.0, "spread": 8.0, "tuned": 40.0}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One row. `least` and `most` are the scales between which it is run; `seconds` are at scale 1.
+
+    `kind` says which function runs it: "cost" (all samplers of one problem take turns), "draws" (a
+    sampler with the paper's settings), "spread" (the same with many chains) or "tuned" (by name).
+    """
+
+    kind: str
+    problem: str
+    num_rows: int
+    dimension: int
+    move: str
+    sampler: str
+    seconds: float
+    seed: int = 0
+    least: float = 0.0
+    most: float = math.inf
+
+    @property
+    def name(self) -> str:
+        return (
+            f"{self.kind}-{self.problem}-n{self.num_rows}-d{self.dimension}"
+            f"-{self.move}-{self.sampler.replace(' ', '-')}-s{self.seed}"
+        )
+
+    def path(self, folder: Path) -> Path:
+        return folder / f"{self.name}.json"
+
+
+Result = dict[str, Any]
+
+
+def chosen(rows: Iterable[Experiment], scale: float, shortest: float) -> list[Experiment]:
+    """The rows of a scale, each once, with its own seconds: `shortest` at least."""
+    found: dict[str, Experiment] = {}
+    for row in rows:
+        if not row.least <= scale < row.most:
+            continue
+        seconds = max(row.seconds * scale, shortest)
+        scaled = Experiment(**(asdict(row) | {"seconds": seconds}))
+        if row.name not in found or found[row.name].seconds < seconds:
+            found[row.name] = scaled
+    return list(found.values())
+
+
+def read(row: Experiment, folder: Path) -> Result | None:
+    """What was kept of an experiment, if it was run."""
+    path = row.path(folder)
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def read_all(folder: Path, machine: str | None) -> list[Result]:
+    """Every finished experiment in a folder, or those of one machine."""
+    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    return [result for result in found if machine in (None, result["machine"])]
+
+
+def run_all(
+    rows: Sequence[Experiment],
+    folder: Path,
+    runners: dict[str, Callable[[Experiment], Result]],
+    console: Console,
+    machine: str,
+    again: bool = False,
+) -> None:
+    """Every row that is not finished yet; the time left is that of the rows' own seconds."""
+    folder.mkdir(parents=True, exist_ok=True)
+    left = [row for row in rows if again or _wanting(read(row, folder), row, machine)]
+    if len(left) < len(rows):
+        console.print(f"{len(rows) - len(left)} of {len(rows)} experiments are already there")
+    total = sum(row.seconds + COMPILATION[row.kind] for row in left)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=len(left), left="")
+        expected = 0.0
+        for row in left:
+            # Rows differ in length by a hundredfold, so time left is not counted in rows.
+            elapsed = progress.tasks[0].elapsed or 0.0
+            pace = elapsed / expected if expected else 1.0
+            words = f"{pace * (total - expected) / 60:.0f} min left"
+            progress.update(task, description=row.name, left=words)
+            result = asdict(row) | {"machine": machine} | runners[row.kind](row)
+            # In one step, so that a run that is stopped leaves no half of a file.
+            partial = row.path(folder).with_suffix(".part")
+            partial.write_text(json.dumps(result, indent=1, default=float))
+            partial.replace(row.path(folder))
+            expected += row.seconds + COMPILATION[row.kind]
+            progress.advance(task)
+
+
+def _wanting(kept: Result | None, row: Experiment, machine: str) -> bool:
+    return kept is None or kept["machine"] != machine or kept["seconds"] < 0.99 * row.seconds

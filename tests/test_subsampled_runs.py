@@ -1,0 +1,188 @@
+"""Whole runs of spt and stt: draws, log evidence, sizes, and what was evaluated."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+from tests.subsampled_rows import (
+    SCALE,
+    Terms,
+    draw_prior,
+    log_evidence,
+    log_prior,
+    make_problem,
+)
+
+import temperance as tp
+from temperance.diagnostics import standard_error
+from temperance.move import Params
+from temperance.prefix import PrefixLadder
+from temperance.samplers.run import traces
+from temperance.schedule import spt_cost, stt_cost
+from temperance.subsampling import colder_part
+
+ROWS, SHARED = 40, 0.3
+# One set of sizes, so that few programs are compiled.
+SIZES = (0, 2, 6, 16, 40)
+SHORT = {"num_warmup": 200, "num_chains": 2, "progress": False, "move": "metropolis"}
+
+
+def score(tree, problem) -> float:
+    """How many standard errors the posterior mean is off, at worst."""
+    shared = problem.terms.shared
+    n = problem.num_rows
+    known = n / (1 + n * shared)
+    mean = known * problem.data.mean(axis=0) / (known + SCALE**-2)
+    x = tree["posterior"]["x"].values
+    return float(np.max(np.abs(x.mean(axis=(0, 1)) - mean) / standard_error(x)))
+
+
+@pytest.mark.parametrize("shared", [0.0, SHARED])
+def test_spt_finds_the_posterior_and_its_evidence(shared: float):
+    problem = make_problem(ROWS, shared)
+    tree = tp.sample(problem, "spt", sizes=SIZES, num_draws=600, **SHORT)
+    assert score(tree, problem) < 4
+    exact = log_evidence(problem.data, shared)
+    for estimator in ("mbar", "bridges", "stepping_stones"):
+        value, error = tp.log_evidence(tree, estimator)
+        assert abs(value - exact) < 4 * error < 1.0
+    np.testing.assert_array_equal(tree["tempering"]["size"], SIZES)
+    np.testing.assert_allclose(tree["tempering"]["beta"], np.array(SIZES) / ROWS)
+    assert tree["tempering"]["round_trips"].values.min() > 10
+    # Without evidence nothing is completed, and the draws stay what they are.
+    if not shared:
+        bare = tp.sample(problem, "spt", sizes=SIZES, num_draws=20, evidence=False, **SHORT)
+        assert "evidence" not in bare.children
+        same = tree["posterior"]["x"].values[:, :20]
+        np.testing.assert_array_equal(bare["posterior"]["x"].values, same)
+
+
+@pytest.mark.parametrize("shared", [0.0, SHARED])
+def test_stt_finds_the_posterior(shared: float):
+    problem = make_problem(ROWS, shared)
+    tree = tp.sample(problem, "stt", sizes=(6, 16, 40), num_draws=800, **SHORT)
+    assert score(tree, problem) < 4
+    assert float(tree["tempering"]["transition_rate"]) > 0.03
+    with pytest.raises(tp.TemperanceError, match="evidence=True"):
+        tp.log_evidence(tree)
+
+
+def test_another_seed_compiles_nothing_and_shuffles_anew():
+    problem = make_problem(ROWS)
+    options = SHORT | {"sizes": SIZES, "num_draws": 5, "evidence": False}
+    tp.sample(problem, "spt", seed=1, **options)
+    traces.clear()
+    traces["run"] = 0
+    tp.sample(problem, "spt", seed=2, **options)
+    assert traces["run"] == 0
+
+
+def test_rows_are_counted_as_they_are_evaluated():
+    """By hand for one sweep of each sampler, and near the theory of the cost factors."""
+    problem = make_problem(ROWS)
+    sizes = np.array([5, 10, 20, 40])
+    ladder = PrefixLadder.of(problem, sizes)
+    num_steps = 9
+    params = Params(jnp.full((4, 1), 0.05), jnp.ones((4, 2)))
+    rows = {}
+    for kind in (tp.ParallelTempering, tp.TemperedTransitions):
+        sampler = kind(ladder, tp.hmc(num_steps), params)
+        tree = tp.sample(problem, sampler, num_draws=10, num_warmup=0, num_chains=1, progress=False)
+        rows[kind] = tree.attrs["num_row_evaluations"] / 10 / ROWS
+    moves = num_steps + 1
+    # Ten rounds of deo compare each pair five times.
+    wanted = moves * spt_cost(sizes) + 0.5 * (ROWS - sizes[0]) / ROWS
+    assert rows[tp.ParallelTempering] == pytest.approx(wanted, rel=1e-12)
+    wanted = moves * stt_cost(sizes) + (ROWS - sizes[0]) / ROWS + sizes[-2] / ROWS
+    assert rows[tp.TemperedTransitions] == pytest.approx(wanted, rel=1e-12)
+
+
+def test_cubes_are_counted_where_terms_look_back():
+    problem = make_problem(ROWS, SHARED)
+    sizes = np.array([10, 20, 40])
+    sampler = tp.ParallelTempering(
+        PrefixLadder.of(problem, sizes), tp.hmc(4), Params(jnp.full((3, 1), 0.05), jnp.ones((3, 2)))
+    )
+    tree = tp.sample(problem, sampler, num_draws=10, num_warmup=0, num_chains=1, progress=False)
+    wanted = (4 + 1 / 3) * spt_cost(sizes, 3.0) + 0.5 / 3 * (0.5**3 + 1)
+    assert tree.attrs["num_cubes"] / 10 == pytest.approx(wanted, rel=1e-12)
+
+
+def test_sizes_are_chosen_by_a_pilot():
+    rows = np.random.default_rng(2).normal(size=(300, 2))
+    problem = tp.Problem(log_prior, Terms(0.0), rows, draw_prior)
+    options = SHORT | {"num_draws": 200}
+    tree = tp.sample(problem, "spt", **options)
+    sizes = tree["tempering"]["size"].values
+    assert sizes[0] == 0
+    assert sizes[-1] == 300
+    assert (np.diff(sizes) > 0).all()
+    swaps = tree["tempering"]["swap_acceptance"].values
+    assert swaps.min() > 0.2
+    assert swaps.max() < 0.95
+    assert tp.log_evidence(tree)[0] == pytest.approx(log_evidence(rows), abs=0.5)
+
+
+def test_the_hottest_rung_of_a_transition_is_not_too_far():
+    sizes, rejection = np.array([0.0, 2, 8, 32, 128]), np.array([0.9, 0.8, 0.7, 0.6])
+    kept, rates = colder_part(sizes, rejection, 1.65)
+    assert kept[-1] == 128
+    assert 2 < kept[0] < 8
+    assert rates.sum() == pytest.approx(1.65)
+    whole, same = colder_part(sizes, rejection, 3.5)
+    np.testing.assert_array_equal(whole, sizes)
+    np.testing.assert_array_equal(same, rejection)
+
+
+def test_a_time_series_is_heated_by_its_beginnings():
+    """Its rows must not change places: the posterior would be another one."""
+    rng = np.random.default_rng(0)
+    series = np.zeros(60)
+    for i in range(1, 60):
+        series[i] = 0.8 * series[i - 1] + rng.normal()
+
+    def terms(x, rows):
+        before = jnp.concatenate([jnp.zeros(1), rows[:-1]])
+        return -0.5 * (rows - x * before) ** 2
+
+    problem = tp.Problem(
+        lambda x: -0.5 * x**2, terms, series, lambda k: jax.random.normal(k), independent=False
+    )
+    precision = 1 + np.sum(series[:-1] ** 2)
+    mean = np.sum(series[1:] * series[:-1]) / precision
+    for method in ("spt", "stt"):
+        tree = tp.sample(problem, method, sizes=(10, 25, 60), num_draws=500, **SHORT)
+        x = tree["posterior"]["x"].values
+        assert abs(x.mean() - mean) < 4 * standard_error(x)
+    with pytest.raises(tp.TemperanceError, match="order of its rows"):
+        tp.sample(problem, "spt", refresh=2, progress=False)
+
+
+@pytest.mark.slow
+def test_evidence_of_a_normal_mean_over_many_runs():
+    """500 draws a rung of 256 rows: the spread of MBAR, and intervals that cover."""
+    rng = np.random.default_rng(1)
+    y = rng.normal(0.5, 1.0, 256)
+    problem = tp.Problem(
+        lambda x: -0.5 * x**2 - 0.5 * np.log(2 * np.pi),
+        lambda x, rows: -0.5 * (rows - x) ** 2 - 0.5 * np.log(2 * np.pi),
+        y,
+        lambda key: jax.random.normal(key),
+    )
+    exact = stats.multivariate_normal(np.zeros(256), np.eye(256) + 1.0).logpdf(y)
+    sizes = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
+    found = np.array(
+        [
+            tp.log_evidence(
+                tp.sample(problem, "spt", sizes=sizes, num_draws=500, num_warmup=200, seed=seed,
+                          num_chains=1, progress=False)
+            )
+            for seed in range(60)
+        ]
+    )  # fmt: skip
+    values, errors = found.T
+    assert values.std(ddof=1) <= 0.08
+    assert abs(values.mean() - exact) < 4 * values.std(ddof=1) / np.sqrt(60)
+    covered = np.mean(np.abs(values - exact) < 1.96 * errors)
+    assert 0.85 <= covered <= 1.0
