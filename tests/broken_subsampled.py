@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
@@ -68,7 +69,8 @@ class TransitionsOnOtherRowsDownwards(TemperedTransitions):
     def _hottest(self, ladder: AbstractLadder, key: Key, point: Point) -> tuple[Point, Any]:
         point, info = super()._hottest(ladder, key, point)
         assert isinstance(ladder, PrefixLadder)
-        other = ladder.reordered(jnp.arange(ladder.num_rows)[::-1])
+        other = eqx.tree_at(lambda one: one.prefixes, ladder, None)
+        other = other.reordered(jnp.arange(ladder.num_rows)[::-1])
         return other.at(0).evaluate(point.position, gradient=False), info
 
 

@@ -48,8 +48,8 @@ def test_groups_of_parallel_tempering() -> None:
     }  # fmt: skip
     assert (ladder["beta"][0], ladder["beta"][-1]) == (0.0, 1.0)
     assert (np.sort(ladder["replica"].values) == np.arange(rungs)).all()
-    assert list(tree["evidence"]["estimator"].values) == ["mbar", "stepping_stones"]
-    assert tree["evidence"]["log_ratio"].shape == (2, rungs - 1)
+    assert list(tree["evidence"]["estimator"].values) == ["mbar", "stepping_stones", "bridges"]
+    assert tree["evidence"]["log_ratio"].shape == (3, rungs - 1)
 
 
 def test_the_parts_of_a_tree_agree() -> None:

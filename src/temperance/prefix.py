@@ -68,6 +68,7 @@ class PrefixLadder(AbstractLadder):
     draw_prior: Callable[[Key], Position] | None
     strata: Strata | None
     ordered: bool = eqx.field(static=True)
+    prefixes: tuple[Data, ...] | None
 
     def __init__(
         self,
@@ -92,6 +93,7 @@ class PrefixLadder(AbstractLadder):
         self.draw_prior = draw_prior
         self.strata = strata
         self.ordered = ordered
+        self.prefixes = None
 
     @classmethod
     def of(
@@ -147,11 +149,18 @@ class PrefixLadder(AbstractLadder):
         return jnp.asarray([1.0] * known + [0.0] * (len(self.bounds) - known))
 
     def at(self, rung: Rungs) -> "PrefixRung":
-        rows = rows_between(self.data, 0, self.sizes[int(rung)])
-        if int(rung) < self.num_rungs - 1:
-            # Taken here, before the loops of a move, and kept from being taken again inside them.
-            rows = jax.lax.optimization_barrier(rows)
+        rows = self._prefix(int(rung)) if self.prefixes is None else self.prefixes[int(rung)]
         return PrefixRung(self, self.weights(rung), int(rung), rows)
+
+    def cut(self) -> "PrefixLadder":
+        """The same ladder, its rungs' rows taken once for all moves that follow."""
+        rungs = tuple(self._prefix(rung) for rung in range(self.num_rungs))
+        return eqx.tree_at(lambda one: one.prefixes, self, rungs, is_leaf=lambda x: x is None)
+
+    def _prefix(self, rung: int) -> Data:
+        rows = rows_between(self.data, 0, self.sizes[rung])
+        # Taken here, before the loops of a move, and kept from being taken again inside them.
+        return rows if rung == self.num_rungs - 1 else jax.lax.optimization_barrier(rows)
 
     def evaluate(self, position: Position, *, gradient: bool) -> Point:
         """All blocks; gradients are never kept."""
@@ -177,6 +186,7 @@ class PrefixLadder(AbstractLadder):
 
     def reordered(self, order: Int[Array, " n"]) -> "PrefixLadder":
         """The same rungs on rows in another order."""
+        assert self.prefixes is None, "a ladder that is cut keeps its order"
         return eqx.tree_at(lambda ladder: ladder.data, self, rows_at(self.data, order))
 
     def reshuffled(self, key: Key) -> "PrefixLadder":

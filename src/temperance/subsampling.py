@@ -52,6 +52,8 @@ FEWEST_ROWS = 2
 # Above this mean rejection a pilot sees no barrier but a wall.
 SATURATED = 0.75
 PILOT_SEED = 20140914
+# Numbers in a vector register, and the multiple of it above which a size may be rounded to it.
+VECTOR, FEW = 8, 8
 
 
 def subsampled_options(
@@ -179,8 +181,12 @@ class Subsampling:
 
     def shares(self, sizes: Any) -> tuple[float, ...]:
         """The shares of distinct whole numbers of rows, in order."""
-        rows = np.unique(np.round(np.asarray(sizes, float)).astype(int))
-        return tuple(float(value) for value in rows / self.num_rows)
+        rows = np.round(np.asarray(sizes, float)).astype(int)
+        if not self.problem.independent:
+            # Terms that look back factor matrices, which is faster where vectors are full.
+            even = VECTOR * np.round(rows / VECTOR).astype(int)
+            rows = np.where((rows > FEW * VECTOR) & (rows < self.num_rows), even, rows)
+        return tuple(float(value) for value in np.unique(rows) / self.num_rows)
 
     def initial(self, num_rungs: int, fewest: float | None = None) -> tuple[float, ...]:
         """Evenly spaced in log size, above the prior unless a hottest size is given."""

@@ -161,7 +161,7 @@ def _evidence_warnings(evidence: Any) -> list[str]:
     values, errors = evidence["log_evidence"].values, evidence["error"].values
     if not np.isfinite(errors).all():
         return ["log evidence has no error bar: some neighbouring rungs share no draws; add rungs"]
-    gap, error = abs(values[0] - values[1]), float(np.hypot(*errors))
+    gap, error = abs(values[0] - values[1]), float(np.hypot(errors[0], errors[1]))
     if gap > 4 * error:
         return [f"the two estimates of log evidence differ by {gap:.2f}, far beyond their errors"]
     return []

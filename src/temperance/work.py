@@ -7,8 +7,8 @@ the gradient needs 2 n^3 / 3 more). On nested subsamples
 
     moves         their evaluations at rung k, each on n_k rows
     swaps         the rows between the two rungs, for each pair that is compared
-    transitions   one value at the first hot rung, since the subsamples are new, and the rows that
-                  each step down adds
+    transitions   the rows that each step down adds, and one value at the first hot rung where the
+                  target's move was refused: the subsamples are new, and nobody knows them there
     evidence      every replica on all rows, once a draw
     refresh       two rows for each pair at each rung, or all rungs again if terms look back
 """
@@ -36,7 +36,7 @@ def work(draws: dict[str, np.ndarray], finished: Any, num_rows: int) -> dict[str
     lengths = sizes[1:] - sizes[:-1] if ladder.independent else sizes[1:]
     if isinstance(sampler, TemperedTransitions):
         lifts = np.full(len(lengths), num_draws * thin, float)
-        others = [(sizes[-2], num_draws * thin)]
+        others = [(sizes[-2], draws["first_look"].sum() * thin)]
     else:
         lifts = draws["swap_tried"].sum(axis=(0, 1)) * thin
         others = [(sizes[-1], len(sizes) * num_draws * sampler.complete)]

@@ -40,7 +40,10 @@ class TransitionState(NamedTuple):
 
 
 class TransitionInfo(NamedTuple):
-    """How the moves at each rung and the whole transition fared."""
+    """How the moves at each rung and the whole transition fared.
+
+    `first_look` says that new subsamples had to be looked at apart from any move.
+    """
 
     acceptance: Float[Array, "rungs parts"]
     diverging: Float[Array, " rungs"]
@@ -50,6 +53,7 @@ class TransitionInfo(NamedTuple):
     transition_acceptance: Float[Array, ""]
     transition_accepted: Float[Array, ""]
     log_ratio: Float[Array, ""]
+    first_look: Float[Array, ""]
 
 
 class TemperedTransitions(eqx.Module):
@@ -88,13 +92,21 @@ class TemperedTransitions(eqx.Module):
         """A move at the target, then one tempered transition."""
         top = self.num_rungs - 1
         key_target, key_hottest, key_climb, key_descend, key_accept = jax.random.split(key, 5)
-        start, at_target = self._move(self.ladder, key_target, state.point, top)
-        ladder, point = self.ladder, start
-        log_rho = jnp.zeros_like(start.components[0])
+        ladder = self.ladder
         if isinstance(ladder, PrefixLadder):
-            ladder = ladder.reshuffled(jax.random.fold_in(key, 1))
-            point = ladder.at(top - 1).evaluate(start.position, gradient=False)
-            log_rho = ladder.at(top - 1).log_density(point) - ladder.at(top).log_density(start)
+            ladder = ladder.reshuffled(jax.random.fold_in(key, 1)).cut()
+        start, at_target = self._move(ladder, key_target, state.point, top)
+        point, first_look = start, jnp.asarray(0.0)
+        if isinstance(ladder, PrefixLadder):
+            # A point that has just moved knows the new blocks; one that has not must look.
+            below = ladder.at(top - 1)
+            point = jax.lax.cond(
+                at_target.accepted,
+                lambda: start,
+                lambda: below.evaluate(start.position, gradient=False),
+            )
+            log_rho = below.log_density(point) - ladder.at(top).log_density(start)
+            first_look = 1.0 - at_target.accepted.astype(log_rho.dtype)
         else:
             log_rho = -_increment(ladder, top - 1, start)
 
@@ -139,6 +151,7 @@ class TemperedTransitions(eqx.Module):
             acceptance,
             accepted.astype(acceptance.dtype),
             jnp.maximum(log_ratio, jnp.finfo(acceptance.dtype).min),
+            first_look,
         )
 
     def _hottest(self, ladder: AbstractLadder, key: Key, point: Point) -> tuple[Point, Info]:
