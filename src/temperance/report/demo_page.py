@@ -8,27 +8,43 @@ from temperance.report import demo_figures, run_figures
 from temperance.report.page import page, paragraph, picture, section, table
 
 if TYPE_CHECKING:
-    from temperance.demo import Known, Row
+    from temperance.demo.asking import Told
 
 TITLE = "Which group is the larger one?"
-LEAD = (
+LEADS = (
     "A hundred measurements come from two groups, one a little larger than the other. Where are "
     "their centres? The posterior has two separate modes, and with two parameters their "
-    "probabilities and log Z are known exactly, by summing over a grid. Three samplers are asked."
+    "probabilities and log Z are known exactly, by summing over a grid. Three samplers are asked.",
+    "Now 200,000 people, of whom half were treated, and nobody wrote down who. Does the treatment "
+    "raise or lower what is measured? Again there are two modes, and every look at all rows costs. "
+    "Heat is a power of the likelihood for PT, and a subsample of the rows for SPT and STT.",
 )
 
 
-def write_page(
-    path: Path, answer: "Known", rows: "list[Row]", columns: tuple[str, ...], cells: list[list[str]]
-) -> Path:
-    """Write the demo's page, with the table that the terminal shows."""
+def write_page(path: Path, few: "Told", many: "Told") -> Path:
+    """Write the demo's page, with the tables that the terminal shows."""
+    html = page(
+        TITLE, LEADS[0], _few_rows(few) + _many_rows(many),
+        f"Temperance {__version__}: written by `temperance demo`",
+    )  # fmt: skip
+    path.write_text(html, encoding="utf-8")
+    return path
+
+
+def _table(told: "Told") -> str:
+    columns = told.question.columns
+    return table(columns, told.cells, words=columns[-1])
+
+
+def _few_rows(told: "Told") -> list[str]:
+    rows, answer = told.rows, told.question.answer
     tempered = next(row for row in rows if "evidence" in row.tree.children)
     ladder = tempered.tree["tempering"].dataset
     draws = rows[0].on_right.shape
-    sections = [
+    return [
         section(
             "What they say",
-            table(columns, cells, words=columns[-1]),
+            _table(told),
             paragraph(
                 f"{draws[0]} chains of {draws[1]} draws each. ESS counts independent draws of the "
                 "question itself, which mode; seconds are those of a run with its warm-up, after "
@@ -72,13 +88,42 @@ def write_page(
             ),
         ),
     ]
-    html = page(TITLE, LEAD, sections, f"Temperance {__version__}: written by `temperance demo`")
-    path.write_text(html, encoding="utf-8")
-    return path
 
 
-def write_picture(path: Path, answer: "Known", rows: "list[Row]") -> Path:
+def _many_rows(told: "Told") -> list[str]:
+    rows, num_rows = told.rows, told.rows[0].tree.attrs["num_rows"]
+    draws = rows[0].on_right.shape
+    by_name = {row.name: row for row in rows}
+    sizes = by_name["SPT"].tree["tempering"]["size"].values
+    return [
+        section(
+            f"With {num_rows:,} rows",
+            paragraph(LEADS[1]),
+            _table(told),
+            paragraph(
+                f"{draws[0]} chains of {draws[1]} draws each, all with the same move. The ladders "
+                f"are given: each rung has half the heat of the one before, for SPT and STT from "
+                f"{sizes[0]:,} rows on; PT stops one rung earlier, where the modes have joined, "
+                "and does not pay for the way to the prior. Every subsample has its share of "
+                "small and large measurements (strata). Rows are counted for the draws, "
+                "without warm-up.",
+                "note",
+            ),
+            picture(
+                demo_figures.weight_by_work(told.question.answer, rows),
+                "What each sampler says and what it evaluated to say so, with 95 % intervals. "
+                "All made the same number of draws.",
+            ),
+            picture(
+                demo_figures.mode_strips(rows),
+                "Coloured while the effect is positive. Plain HMC never changes its mind.",
+            ),
+        )
+    ]
+
+
+def write_picture(path: Path, few: "Told") -> Path:
     """The main picture alone, as PNG or whatever the name ends in."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    demo_figures.main_picture(answer, rows).savefig(path, dpi=160)
+    demo_figures.main_picture(few.question.answer, few.rows).savefig(path, dpi=160)
     return path
