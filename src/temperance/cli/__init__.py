@@ -206,7 +206,7 @@ def demo(
             "of NUTS start in one mode, as from this one; from the others in both."
         ),
     ] = 1,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer draws.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer draws and rows.")] = False,
     picture: Annotated[Path | None, typer.Option(help="Also write the main picture there.")] = None,
     open_: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the page in a browser.")

@@ -1,8 +1,7 @@
 """Questions with known answers, asked of several samplers: `temperance demo`.
 
-    few_rows    two modes, a hundred rows: ordinary samplers miss one
-    many_rows   two modes, 200,000 rows: every look at all of them costs
-    asking      how samplers are asked, and what a person should make of their answers
+One is about a hundred rows (few_rows), where ordinary samplers miss a mode; the other about 200,000
+(many_rows), where every look at all of them costs.
 """
 
 from temperance.demo.few_rows import problem

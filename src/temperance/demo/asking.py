@@ -4,7 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,21 +21,21 @@ PER_MILLION = "ESS per 10⁶ rows"
 FloatArray = npt.NDArray[np.float64]
 
 
-class Exact(Protocol):
-    """The exact answer: the probability of the mode that is asked for, and log Z."""
+@dataclass(frozen=True)
+class Exact:
+    """The exact answer."""
 
-    @property
-    def weight(self) -> float: ...
-    @property
-    def log_z(self) -> float: ...
+    weight: float  # posterior probability of the mode that is asked for
+    log_z: float
 
 
 @dataclass(frozen=True)
 class Question:
     """A problem with two modes, and whom to ask about them.
 
-    `right` tells of a run's draws which are in the mode that is asked for. `samplers` are options
-    of `sample`; with `compiling` instead of theirs a run compiles what the timed one needs.
+    `right` tells of a run's draws, by one or zero, which are in the mode that is asked for.
+    `samplers` are options of `sample`; with `compiling` instead of theirs a run compiles what the
+    timed one needs.
     """
 
     problem: Problem
@@ -117,7 +117,7 @@ def read(name: str, tree: Any, seconds: float, question: Question) -> Row:
     """A sampler's row of the table."""
     from temperance.arviz import summary_table
 
-    on_right = question.right(tree["posterior"]).astype(float)
+    on_right = question.right(tree["posterior"])
     ess = float(np.nan_to_num(effective_size(on_right)))
     error = float(standard_error(on_right))
     log_z, log_z_error = log_evidence(tree) if "evidence" in tree.children else (None, None)

@@ -22,7 +22,7 @@ from jax.scipy.stats import norm
 from scipy.special import ndtri
 
 from temperance._types import Data, Key, Position, Scalar
-from temperance.demo.asking import PER_MILLION, FloatArray, Question
+from temperance.demo.asking import PER_MILLION, Exact, FloatArray, Question
 from temperance.problem import Problem
 
 NUM_ROWS, SHARE, CENTER, DATA_SEED = 100, 0.45, 2.0, 1
@@ -75,14 +75,12 @@ def problem() -> Problem:
 
 
 @dataclass(frozen=True)
-class Known:
-    """The exact answer on a grid: rows are the minority's centre, columns the majority's."""
+class Known(Exact):
+    """The exact answer and its grid: rows are the minority's centre, columns the majority's."""
 
     grid: FloatArray
     log_prior: FloatArray
     log_likelihood: FloatArray
-    weight: float  # posterior probability that the larger group is on the right
-    log_z: float
 
 
 def known(half_width: float = 6.0, num_points: int = 301) -> Known:
@@ -100,7 +98,7 @@ def known(half_width: float = 6.0, num_points: int = 301) -> Known:
     total = np.logaddexp.reduce(joint, axis=None)
     log_z = float(total + 2 * np.log(spacing))
     weight = float(np.exp(np.logaddexp.reduce(joint[on_right]) - total))
-    return Known(grid, prior, likelihood, weight, log_z)
+    return Known(weight, log_z, grid, prior, likelihood)
 
 
 def question(quick: bool = False) -> Question:
@@ -113,4 +111,4 @@ def question(quick: bool = False) -> Question:
 
 def right(posterior: Any) -> FloatArray:
     """Whether the larger group is on the right, by draw."""
-    return posterior["majority"].values > posterior["minority"].values
+    return (posterior["majority"].values > posterior["minority"].values).astype(float)

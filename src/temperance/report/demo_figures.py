@@ -133,9 +133,7 @@ def weight_by_work(answer: "Exact", rows: "list[Row]") -> Figure:
         error = 1.96 * row.weight_error if row.ess else 0.0
         place, colour = row.num_rows / 1e9, COLOURS[row.name]
         below, above = min(error, row.weight), min(error, 1 - row.weight)
-        axes.errorbar(
-            place, row.weight, [[below], [above]], fmt="o", color=colour, ms=7, capsize=4
-        )
+        axes.errorbar(place, row.weight, [[below], [above]], fmt="o", color=colour, ms=7, capsize=4)
         axes.annotate(row.name, (place, row.weight), xytext=(8, 0), textcoords="offset points",
                       va="center", color=colour, weight="bold")  # fmt: skip
     axes.set_ylim(-0.04, 1.04)
