@@ -20,7 +20,7 @@ READY_ALL := $(VENV)/.ready-all
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-demo: $(READY) ## sample a posterior with two modes, and write demo.html
+demo: $(READY) ## sample two posteriors with two modes each, and write demo.html
 	$(BIN)/temperance demo
 
 test: lint types pytest ## lint, types and the default tests: what has to pass

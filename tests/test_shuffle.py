@@ -68,3 +68,16 @@ def test_labels_that_cannot_be():
         Strata.of([1, 2], 5)
     with pytest.raises(DataError, match="different labels"):
         Strata.of(np.arange(MOST_LABELS + 1), MOST_LABELS + 1)
+
+
+def test_the_same_strata_are_ordered_again_without_tracing(monkeypatch):
+    """An order taken outside a compiled program was compiled label by label, in every run."""
+    calls = []
+    monkeypatch.setattr(
+        "temperance.shuffle.permutation", lambda *args: calls.append(1) or permutation(*args)
+    )
+    strata = Strata.of(np.arange(1003) % 3, 1003)
+    for seed in (0, 1):
+        order = shuffle(jax.random.key(seed), 1003, strata)
+        assert sorted(np.asarray(order).tolist()) == list(range(1003))
+    assert len(calls) == 3

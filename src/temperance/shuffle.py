@@ -88,6 +88,8 @@ def slot_labels(counts: np.ndarray) -> np.ndarray:
     return labels[np.lexsort((labels, place))]
 
 
+# Compiled, because a loop called by itself is compiled anew each time, once for every label.
+@eqx.filter_jit
 def shuffle(key: Key, num_rows: int, strata: Strata | None = None) -> Int[Array, " n"]:
     """A random order of the rows: `order[i]` is the row at place i."""
     if strata is None:

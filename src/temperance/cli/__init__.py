@@ -206,32 +206,34 @@ def demo(
             "of NUTS start in one mode, as from this one; from the others in both."
         ),
     ] = 1,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer draws.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer draws and rows.")] = False,
     picture: Annotated[Path | None, typer.Option(help="Also write the main picture there.")] = None,
     open_: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the page in a browser.")
     ] = False,
 ) -> None:
-    """Ask three samplers a question with a known answer, and write a page about it."""
+    """Ask samplers two questions with known answers, and write a page about it."""
     from rich.console import Console
     from rich.table import Table
 
-    from temperance import demo as asked
-    from temperance.report.demo_page import LEAD, write_page, write_picture
+    from temperance.demo import few_rows, many_rows
+    from temperance.demo.asking import ask
+    from temperance.report.demo_page import LEADS, write_page, write_picture
 
     _check_folder(out)
     console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(LEAD + "\n")
-    with console.status("starting") as status:
-        answer, rows = asked.run(seed, quick, say=status.update)
-        cells = asked.table(answer, rows)
-        write_page(out, answer, rows, asked.COLUMNS, cells)
-        if picture is not None:
-            write_picture(picture, answer, rows)
-    table = Table(*asked.COLUMNS)
-    for row in cells:
-        table.add_row(*row)
-    console.print(table)
+    told = []
+    for lead, act in zip(LEADS, (few_rows, many_rows), strict=True):
+        console.print(f"{lead}\n")
+        with console.status("starting") as status:
+            told.append(ask(act.question(quick), seed, say=status.update))
+        shown = Table(*told[-1].question.columns)
+        for row in told[-1].cells:
+            shown.add_row(*row)
+        console.print(shown)
+    write_page(out, *told)
+    if picture is not None:
+        write_picture(picture, told[0])
     console.print(f"Wrote {out}")
     if open_:
         typer.launch(str(out.resolve()))

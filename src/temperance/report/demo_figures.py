@@ -1,4 +1,4 @@
-"""Pictures of the demo: three samplers' draws on the exact posterior, and how far they are off."""
+"""Pictures of the demo: draws on the exact posterior, how far they are off, and at what price."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +10,13 @@ from matplotlib.figure import Figure
 from temperance.report.style import INK, SOFT, drawn, new_figure, quiet
 
 if TYPE_CHECKING:
-    from temperance.demo import Known, Row
+    from temperance.demo.asking import Exact, Row
+    from temperance.demo.few_rows import Known
 
-COLOURS = {"NUTS": "#c4572f", "PT": "#2b6a99", "TT": "#3f8f6b"}
+COLOURS = {
+    "NUTS": "#c4572f", "HMC": "#c4572f", "PT": "#2b6a99", "TT": "#3f8f6b", "SPT": "#7b5aa6",
+    "STT": "#a3791f",
+}  # fmt: skip
 # Contours that hold these shares of the exact posterior.
 LEVELS = (0.99, 0.9, 0.5)
 REACH = 3.4
@@ -112,6 +116,31 @@ def mode_strips(rows: "list[Row]") -> Figure:
             axes.spines[side].set_visible(False)
         axes.tick_params(length=0)
     panels[-1].set_xlabel("draw, one band for each chain")
+    return figure
+
+
+@drawn
+def weight_by_work(answer: "Exact", rows: "list[Row]") -> Figure:
+    """The weight each sampler gives, against the rows that it evaluated."""
+    figure = new_figure(10.0, 2.8)
+    axes = figure.subplots()
+    axes.axhline(answer.weight, color=INK, lw=1.0, ls=(0, (4, 3)), zorder=1)
+    axes.text(
+        1.01, answer.weight, f"exact\n{answer.weight:.3f}", fontsize=8.5, va="center",
+        transform=axes.get_yaxis_transform(),
+    )  # fmt: skip
+    for row in rows:
+        error = 1.96 * row.weight_error if row.ess else 0.0
+        place, colour = row.num_rows / 1e9, COLOURS[row.name]
+        below, above = min(error, row.weight), min(error, 1 - row.weight)
+        axes.errorbar(place, row.weight, [[below], [above]], fmt="o", color=colour, ms=7, capsize=4)
+        axes.annotate(row.name, (place, row.weight), xytext=(8, 0), textcoords="offset points",
+                      va="center", color=colour, weight="bold")  # fmt: skip
+    axes.set_ylim(-0.04, 1.04)
+    axes.set_xlim(left=0.0, right=1.12 * max(row.num_rows for row in rows) / 1e9)
+    axes.set_xlabel("10⁹ rows evaluated")
+    axes.set_ylabel("P(effect > 0)")
+    quiet(axes)
     return figure
 
 

@@ -1,34 +1,54 @@
 """The demo's page and the picture of the README."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from temperance._version import __version__
 from temperance.report import demo_figures, run_figures
 from temperance.report.page import page, paragraph, picture, section, table
 
 if TYPE_CHECKING:
-    from temperance.demo import Known, Row
+    from temperance.demo.asking import Told
+    from temperance.demo.few_rows import Known
 
 TITLE = "Which group is the larger one?"
-LEAD = (
+FEW = (
     "A hundred measurements come from two groups, one a little larger than the other. Where are "
     "their centres? The posterior has two separate modes, and with two parameters their "
     "probabilities and log Z are known exactly, by summing over a grid. Three samplers are asked."
 )
+MANY = (
+    "Now 200,000 people, of whom half were treated, and nobody wrote down who. Does the treatment "
+    "raise or lower what is measured? Again there are two modes, and every look at all rows costs. "
+    "PT is hot by powers of the likelihood, which look at all rows; SPT is hot by using fewer."
+)
+LEADS = FEW, MANY
 
 
-def write_page(
-    path: Path, answer: "Known", rows: "list[Row]", columns: tuple[str, ...], cells: list[list[str]]
-) -> Path:
-    """Write the demo's page, with the table that the terminal shows."""
+def write_page(path: Path, few: "Told", many: "Told") -> Path:
+    """Write the demo's page, with the tables that the terminal shows."""
+    html = page(
+        TITLE, FEW, _few_rows(few) + _many_rows(many),
+        f"Temperance {__version__}: written by `temperance demo`",
+    )  # fmt: skip
+    path.write_text(html, encoding="utf-8")
+    return path
+
+
+def _table(told: "Told") -> str:
+    columns = told.question.columns
+    return table(columns, told.cells, words=columns[-1])
+
+
+def _few_rows(told: "Told") -> list[str]:
+    rows, answer = told.rows, _known(told)
     tempered = next(row for row in rows if "evidence" in row.tree.children)
     ladder = tempered.tree["tempering"].dataset
     draws = rows[0].on_right.shape
-    sections = [
+    return [
         section(
             "What they say",
-            table(columns, cells, words=columns[-1]),
+            _table(told),
             paragraph(
                 f"{draws[0]} chains of {draws[1]} draws each. ESS counts independent draws of the "
                 "question itself, which mode; seconds are those of a run with its warm-up, after "
@@ -72,13 +92,48 @@ def write_page(
             ),
         ),
     ]
-    html = page(TITLE, LEAD, sections, f"Temperance {__version__}: written by `temperance demo`")
-    path.write_text(html, encoding="utf-8")
-    return path
 
 
-def write_picture(path: Path, answer: "Known", rows: "list[Row]") -> Path:
+def _known(few: "Told") -> "Known":
+    """The first question's answer, which has a grid to draw."""
+    answer: Any = few.question.answer
+    return answer
+
+
+def _many_rows(told: "Told") -> list[str]:
+    rows, num_rows = told.rows, told.rows[0].tree.attrs["num_rows"]
+    draws = rows[0].on_right.shape
+    sizes = ", ".join(f"{size:,}" for size in rows[-1].tree["tempering"]["size"].values)
+    return [
+        section(
+            f"With {num_rows:,} rows",
+            paragraph(MANY),
+            _table(told),
+            paragraph(
+                f"{draws[0]} chains of {draws[1]} draws each, all with the same move. The ladder "
+                f"is given and the same for both, {sizes} rows or "
+                "as large a share of the likelihood: it begins where the modes have joined, so "
+                "that PT need not pay for the way to the prior. Every subsample has its share of "
+                "small and large measurements (strata). Rows are counted for the draws, "
+                "without warm-up. With so few draws the effective sizes are themselves known only "
+                "to within a factor of two; the rows are exact.",
+                "note",
+            ),
+            picture(
+                demo_figures.weight_by_work(told.question.answer, rows),
+                "What each sampler says and what it evaluated to say so, with 95 % intervals. "
+                "All made the same number of draws.",
+            ),
+            picture(
+                demo_figures.mode_strips(rows),
+                "Coloured while the effect is positive. Plain HMC never changes its mind.",
+            ),
+        )
+    ]
+
+
+def write_picture(path: Path, few: "Told") -> Path:
     """The main picture alone, as PNG or whatever the name ends in."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    demo_figures.main_picture(answer, rows).savefig(path, dpi=160)
+    demo_figures.main_picture(_known(few), few.rows).savefig(path, dpi=160)
     return path

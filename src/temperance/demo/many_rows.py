@@ -1,0 +1,132 @@
+"""The same kind of question where every look at the data costs.
+
+Half of 200,000 people were treated, and nobody wrote down who. The treatment moves what is measured
+by an unknown effect; the noise is one. Does it raise or lower?
+
+    y_i ~ 1/2 N(middle - effect/2, 1) + 1/2 N(middle + effect/2, 1)
+    middle ~ N(0, 0.5^2),   effect ~ N(0.5, 0.5^2)
+
+The likelihood is the same for an effect and its opposite, so the data say how large it is and not
+its sign, and the prior alone weighs the two modes. They are more than twenty standard deviations
+apart, with fifteen nats between them. On a 64th of the rows a quarter of a nat is left: a subsample
+is as hot as a power of the likelihood, and 64 times cheaper.
+
+Tempered transitions are not asked: they would need a thousand draws or more for an error bar that
+tells something, since one transition in ten is accepted and not all of those change the mode.
+
+With t = effect (y - middle) / 2 a row's term is -(y - middle)^2/2 - effect^2/8 + log cosh t.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.stats import norm
+from scipy.special import ndtri
+
+from temperance._types import Data, Key, Options, Position, Scalar
+from temperance.demo.asking import PER_MILLION, Exact, FloatArray, Question
+from temperance.moves.hmc import hmc
+from temperance.problem import Problem
+
+NUM_ROWS, EFFECT, DATA_SEED = 200_000, 0.25, 1
+MIDDLE_SCALE, EFFECT_MEAN, EFFECT_SCALE = 0.5, 0.5, 0.5
+# Each rung has four times the rows of the one before it.
+SHARES = (1 / 64, 1 / 16, 1 / 4, 1.0)
+COUNTS: Options = {"num_draws": 160, "num_warmup": 100}
+QUICK_ROWS = 20_000
+COLUMNS = (
+    "sampler", "P(effect > 0)", "10⁹ rows", "ESS/s", PER_MILLION, "R-hat", "verdict",
+)  # fmt: skip
+
+
+def measurements(num_rows: int = NUM_ROWS) -> FloatArray:
+    """The data: the same on every machine, from uniforms and the normal quantile function."""
+    uniforms = np.random.default_rng(DATA_SEED).random((2, num_rows))
+    # Of fewer rows a larger effect makes the same wall between the modes, N effect^4 / 64.
+    effect = EFFECT * (NUM_ROWS / num_rows) ** 0.25
+    return np.where(uniforms[0] < 0.5, -0.5, 0.5) * effect + ndtri(uniforms[1])
+
+
+def log_prior(position: Position) -> Scalar:
+    """Normalised."""
+    return norm.logpdf(position["middle"], 0.0, MIDDLE_SCALE) + norm.logpdf(
+        position["effect"], EFFECT_MEAN, EFFECT_SCALE
+    )
+
+
+def draw_prior(key: Key) -> Position:
+    """Exactly from that prior."""
+    middle, effect = jax.random.normal(key, (2,))
+    return {"middle": MIDDLE_SCALE * middle, "effect": EFFECT_MEAN + EFFECT_SCALE * effect}
+
+
+def terms(position: Position, data: Data) -> Any:
+    """Log density of each measurement, whether it was treated summed out."""
+    off, half = data["y"] - position["middle"], 0.5 * position["effect"]
+    t = jnp.abs(half * off)
+    log_cosh = t + jnp.log1p(jnp.exp(-2 * t)) - np.log(2)
+    return log_cosh - 0.5 * (off**2 + half**2 + np.log(2 * np.pi))
+
+
+def problem(num_rows: int = NUM_ROWS) -> Problem:
+    """The problem: `temperance run temperance.demo.many_rows:problem` runs it too."""
+    return Problem(log_prior, terms, {"y": measurements(num_rows)}, draw_prior)
+
+
+def known(num_rows: int = NUM_ROWS, reach: float = 8.0, num_points: int = 21) -> Exact:
+    """By the trapezoid rule around one mode, which the likelihood shares with the other.
+
+    Points are less than a standard deviation apart, where the rule is exact for what is nearly a
+    Gaussian. Moments say where the mode is, and how wide.
+    """
+    y = measurements(num_rows)
+    half = np.sqrt(max(y.var() - 1, 0.5 / np.sqrt(num_rows)))
+    steps = np.linspace(-reach, reach, num_points)
+    middles = y.mean() + steps / np.sqrt(num_rows)
+    effects = 2 * half + steps * np.sqrt(2 / num_rows) / half
+    effects = effects[effects > 0]
+    likelihood = np.array([[_log_likelihood(y, m, e) for e in effects] for m in middles])
+    sides = [
+        likelihood + _log_normal(middles[:, None] / MIDDLE_SCALE) - np.log(MIDDLE_SCALE)
+        + _log_normal((sign * effects - EFFECT_MEAN) / EFFECT_SCALE) - np.log(EFFECT_SCALE)
+        for sign in (1, -1)
+    ]  # fmt: skip
+    up, down = (np.logaddexp.reduce(side, axis=None) for side in sides)
+    cell = (middles[1] - middles[0]) * (effects[1] - effects[0])
+    total = np.logaddexp(up, down)
+    return Exact(float(np.exp(up - total)), float(total + np.log(cell)))
+
+
+def _log_normal(x: FloatArray) -> FloatArray:
+    return -0.5 * x**2 - 0.5 * np.log(2 * np.pi)
+
+
+def _log_likelihood(y: FloatArray, middle: float, effect: float) -> float:
+    t = np.abs(0.5 * effect * (y - middle))
+    log_cosh = t + np.log1p(np.exp(-2 * t)) - np.log(2)
+    return float(np.sum(log_cosh + _log_normal(y - middle))) - len(y) * effect**2 / 8
+
+
+def question(quick: bool = False, num_rows: int | None = None) -> Question:
+    """Whom to ask, and for how long. All use the same move, and one sweep a draw."""
+    num_rows = num_rows or (QUICK_ROWS if quick else NUM_ROWS)
+    y = measurements(num_rows)
+    sizes = [round(share * num_rows) for share in SHARES]
+    strata = np.clip(np.round(y), -3, 3).astype(int)
+    methods: dict[str, Options] = {
+        "HMC": {"method": "plain"},
+        "PT": {"method": "pt", "betas": SHARES, "sweeps_per_draw": 1},
+        "SPT": {"method": "spt", "sizes": sizes, "strata": strata, "sweeps_per_draw": 1},
+    }
+    move: Options = {"move": hmc(num_steps=2)}
+    samplers = {name: move | COUNTS | options for name, options in methods.items()}
+    # Nothing is chosen by a pilot, so that a short warm-up runs the programs of a long one.
+    compiling = {"num_draws": 1, "num_warmup": 2}
+    return Question(problem(num_rows), known(num_rows), right, samplers, compiling, COLUMNS)
+
+
+def right(posterior: Any) -> FloatArray:
+    """Whether the effect is positive, by draw."""
+    return (posterior["effect"].values > 0).astype(float)
