@@ -158,6 +158,13 @@ def test_known_answer_with_many_rows_by_another_quadrature():
     assert mass[0] / sum(mass) == pytest.approx(answer.weight, abs=1e-4)
 
 
+@pytest.mark.parametrize("num_rows", [many_rows.NUM_ROWS, many_rows.QUICK_ROWS])
+def test_no_ordinary_move_gets_over_the_wall(num_rows: int):
+    y = many_rows.measurements(num_rows)
+    values = [many_rows._log_likelihood(y, y.mean(), e) for e in np.linspace(0.0, 1.0, 41)]
+    assert max(values) - values[0] > 12
+
+
 def test_few_points_are_enough_for_the_known_answer():
     assert many_rows.known(20_000, num_points=41).weight == pytest.approx(
         many_rows.known(20_000).weight, abs=1e-4

@@ -44,8 +44,9 @@ COLUMNS = (
 def measurements(num_rows: int = NUM_ROWS) -> FloatArray:
     """The data: the same on every machine, from uniforms and the normal quantile function."""
     uniforms = np.random.default_rng(DATA_SEED).random((2, num_rows))
-    # Of fewer rows a larger effect makes the same wall between the modes, N effect^4 / 64.
-    effect = EFFECT * (NUM_ROWS / num_rows) ** 0.25
+    # The wall between the modes is about N effect^4 / 64: of fewer rows a larger effect makes one
+    # as high, and higher, since chance takes some of it away.
+    effect = EFFECT * (NUM_ROWS / num_rows) ** (1 / 3)
     return np.where(uniforms[0] < 0.5, -0.5, 0.5) * effect + ndtri(uniforms[1])
 
 

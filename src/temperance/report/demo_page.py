@@ -18,8 +18,9 @@ FEW = (
     "probabilities and log Z are known exactly, by summing over a grid. Three samplers are asked."
 )
 MANY = (
-    "Now 200,000 people, of whom half were treated, and nobody wrote down who. Does the treatment "
-    "raise or lower what is measured? Again there are two modes, and every look at all rows costs. "
+    "Now 200,000 people (20,000 if it is to be quick), of whom half were treated, and nobody wrote "
+    "down who. Does the treatment raise or lower what is measured? Again there are two modes, and "
+    "every look at all rows costs. "
     "PT is hot by powers of the likelihood, which look at all rows; SPT is hot by using fewer."
 )
 LEADS = FEW, MANY
