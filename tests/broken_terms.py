@@ -42,7 +42,7 @@ class InverseGammaOfTheRate(InverseGamma):
     """Drawn as one over a gamma whose rate was turned over as well."""
 
     def draw(self, key: Key, shape: tuple[int, ...]) -> Logs:
-        return super().draw(key, shape) - 2.0 * math.log(self.rate)
+        return super().draw(key, shape) - 2.0 * math.log(self.inverse.rate)
 
 
 class LogNormalByVariance(LogNormal):

@@ -32,9 +32,10 @@ class Params(NamedTuple):
 class Info(NamedTuple):
     """What one step says of itself; evaluations are of densities, with or without gradient.
 
-    `num_values` are those without. `impossible` says that the step ended where the density is
-    zero. `slope` is a gradient that it saw near its start, for warm-up to learn scales from where
-    points carry none.
+    `num_values` are those without. A step that says `accepted` returns a point that it evaluated
+    itself: what the point knew before may be of other rows. `impossible` says that the step ended
+    where the density is zero. `slope` is a gradient that it saw near its start, for warm-up to
+    learn scales from where points carry none.
     """
 
     acceptance: Float[Array, " parts"]

@@ -142,7 +142,7 @@ class PrefixLadder(AbstractLadder):
         return self.bounds.index(self.sizes[rung])
 
     def densities(self) -> Sequence[LogDensity]:
-        return self.log_prior, *(Block(self, low, high) for low, high in pairwise(self.bounds))
+        return self.log_prior, *(Block(self, i) for i in range(len(self.bounds) - 1))
 
     def weights(self, rung: Rungs) -> Float[Array, " components"]:
         known = 1 + self.num_blocks(int(rung))
@@ -232,15 +232,14 @@ class PrefixRung(Rung):
 
 
 class Block(eqx.Module):
-    """The sum of the terms from one row to before another, as a density of its own."""
+    """The sum of the terms of one block, as a density of its own."""
 
     ladder: PrefixLadder
-    first: int = eqx.field(static=True)
-    last: int = eqx.field(static=True)
+    number: int = eqx.field(static=True)
 
     def __call__(self, position: Position) -> Scalar:
-        block = self.ladder.bounds.index(self.first)
-        (value,) = self.ladder.block_sums(position, self.ladder.data, block, block + 1)
+        ladder, number = self.ladder, self.number
+        (value,) = ladder.block_sums(position, ladder.data, number, number + 1)
         return value
 
 
@@ -259,8 +258,7 @@ def depends_on_order(problem: Any) -> bool:
 
 def rows_between(data: Data, first: int, last: int) -> Data:
     """The rows from `first` to before `last`, both static."""
-    return jax.tree.map(lambda rows: rows if rows.shape[0] == last - first else rows[first:last],
-                        data)  # fmt: skip
+    return jax.tree.map(lambda rows: rows[first:last], data)
 
 
 def rows_at(data: Data, order: Int[Array, " n"]) -> Data:

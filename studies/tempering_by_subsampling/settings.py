@@ -37,6 +37,7 @@ from jaxtyping import Array
 
 import temperance as tp
 from temperance.prefix import PrefixLadder
+from temperance.schedule import spt_cost, stt_cost
 from temperance.work import VALUE
 
 NUM_HOTTER = 6
@@ -112,14 +113,12 @@ def sampler_named(words: str, problem: tp.Problem, kind: str, move: str) -> Any:
 
 def theory(sampler: str, num_rows: int, problem: str) -> float:
     """Cost of an iteration's moves in units of the inner sampler's, with the sizes as rounded."""
-    shares = [(n / num_rows) ** EXPONENT[problem] for n in sizes(num_rows)]
-    return {
-        "plain": 1.0,
-        "spt": sum(shares),
-        "stt": sum(shares) + sum(shares[1:-1]),
-        "pt": float(len(shares)),
-        "tt": 2.0 * len(shares) - 2.0,
-    }[sampler]
+    if sampler == "plain":
+        return 1.0
+    cost = spt_cost if sampler in ("pt", "spt") else stt_cost
+    # A rung of powers costs what the target does, however hot it is.
+    exponent = float(EXPONENT[problem]) if sampler in ("spt", "stt") else 0.0
+    return cost(np.array(sizes(num_rows)), exponent)
 
 
 def theory_with_swaps(sampler: str, num_rows: int, problem: str, move: str) -> float:

@@ -94,18 +94,16 @@ class Gamma(AbstractPrior):
 class InverseGamma(AbstractPrior):
     """1 / theta ~ Gamma(shape, rate): next to nothing at lengths far below `rate`."""
 
-    shape: float = eqx.field(static=True)
-    rate: float = eqx.field(static=True)
+    inverse: Gamma
 
     def __init__(self, shape: float | int, rate: float | int):
-        self.shape = _positive("shape", shape)
-        self.rate = _positive("rate", rate)
+        self.inverse = Gamma(shape, rate)
 
     def log_density(self, u: Logs) -> Logs:
-        return Gamma(self.shape, self.rate).log_density(-u)
+        return self.inverse.log_density(-u)
 
     def draw(self, key: Key, shape: tuple[int, ...]) -> Logs:
-        return -Gamma(self.shape, self.rate).draw(key, shape)
+        return -self.inverse.draw(key, shape)
 
 
 class HalfNormal(AbstractPrior):
