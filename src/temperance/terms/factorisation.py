@@ -76,7 +76,7 @@ def inverted(panels: Panels, y: Vector, variance: Scalar) -> Inverted:
 
     def on_cpu(panels: Panels, y: Vector, variance: Scalar) -> Inverted:
         inverse, z, diagonal, alpha = _foreign(panels, y, variance, num_vectors=3)
-        return inverse, z, diagonal, alpha
+        return inverse, z, 1.0 / diagonal, alpha
 
     return jax.lax.platform_dependent(panels, y, variance, cpu=on_cpu, default=_inverted)
 

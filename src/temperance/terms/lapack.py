@@ -2,16 +2,17 @@
 
 For a covariance S = L L' and data y, in place in one matrix, to whose diagonal v is added first:
 
-    L                   `potrf`
-    z = L^{-1} y        `trsv`
-    alpha = S^{-1} y    `trsv` with L'
-    W = L^{-1}          by halves: with L = [[A, 0], [B, C]],
-                        W = [[A^{-1}, 0], [-C^{-1} B A^{-1}, C^{-1}]], two triangular products each
-    S^{-1} = W' W       `lauum`
+    value         L by `potrf`;   z = L^{-1} y by `trsv`
+    gradient      W = L^{-1};   z = W y and alpha = W' z by `trmv`;   S^{-1} = W' W by `lauum`
 
-The halves make the inverse as fast as products of matrices are: `trtri` of OpenBLAS works column
-by column, and takes twice as long at 1,024 rows and four times as long at 362. The matrix is stored
-by LAPACK's columns, of which it reads and writes the lower triangle: the upper one by rows.
+W is found by halves, and L on the way only in part. With S = [[A, .], [B, C]]
+
+    W_A = inverse factor of A;   M = B W_A';   W_C = inverse factor of C - M M'
+    W = [[W_A, 0], [-W_C M W_A, W_C]],
+
+as many operations as `potrf` and `trtri` have, but all of them products: OpenBLAS solves triangular
+systems at a third of the speed at which it multiplies. The matrix is stored by LAPACK's columns,
+of which it reads and writes the lower triangle: the upper one by rows.
 """
 
 import ctypes
@@ -26,12 +27,12 @@ from temperance.terms.foreign import DOUBLE, SINGLE, Buffer, register
 
 NAME = "temperance_gaussian"
 # At this size calling a routine costs as much as it gains.
-LEAF = 48
+LEAF = 64
 # Halves are cut at multiples of this, so that they start where vector registers like it.
 ALIGN = 32
 ROUTINES = {
-    "potrf": 5, "trtri": 6, "lauum": 5, "lacpy": 7, "trmm": 11, "trsv": 8, "copy": 5,
-    "axpy": 6,
+    "potrf": 5, "trtri": 6, "lauum": 5, "lacpy": 7, "trmm": 11, "syrk": 10, "trsv": 8,
+    "trmv": 8, "copy": 5, "axpy": 6,
 }  # fmt: skip
 
 
@@ -47,7 +48,9 @@ class _Library(NamedTuple):
     lauum: Any
     lacpy: Any
     trmm: Any
+    syrk: Any
     trsv: Any
+    trmv: Any
     copy: Any
     axpy: Any
 
@@ -90,69 +93,101 @@ def _address(capsule: Any) -> int:
     return pointer_of(capsule, name_of(capsule))
 
 
-def _solve(lib: _Library, a: int, n: int, transposed: int, x: int) -> None:
-    lib.trsv(LOWER, transposed, PLAIN, _whole(n), a, _whole(n), x, _whole(1))
-
-
-def _invert(lib: _Library, a: int, n: int, stride: int) -> None:
-    """The inverse of a triangle of `n` rows at `a`, in its place."""
-    ld = _whole(stride)
+def _invert(lib: _Library, a: int, n: int, stride: int) -> bool:
+    """The inverse factor of `n` rows at `a`, in their place; whether there is one."""
+    ld, size = _whole(stride), _whole(n)
     if n <= LEAF:
         info = c_int(0)
-        lib.trtri(LOWER, PLAIN, _whole(n), a, ld, addressof(info))
-        return
+        lib.potrf(LOWER, size, a, ld, addressof(info))
+        if info.value == 0:
+            lib.trtri(LOWER, PLAIN, size, a, ld, addressof(info))
+        return info.value == 0
     first = n // 2 if n <= 4 * ALIGN else -(-n // (2 * ALIGN)) * ALIGN
     last = n - first
     b, c = a + lib.itemsize * first, a + lib.itemsize * first * (stride + 1)
-    _invert(lib, a, first, stride)
-    _invert(lib, c, last, stride)
-    size = _whole(last), _whole(first)
-    lib.trmm(RIGHT, LOWER, PLAIN, PLAIN, *size, lib.minus, a, ld, b, ld)
-    lib.trmm(LEFT, LOWER, PLAIN, PLAIN, *size, lib.one, c, ld, b, ld)
+    rows, columns = _whole(last), _whole(first)
+    if not _invert(lib, a, first, stride):
+        return False
+    lib.trmm(RIGHT, LOWER, TRANSPOSED, PLAIN, rows, columns, lib.one, a, ld, b, ld)
+    lib.syrk(LOWER, PLAIN, rows, columns, lib.minus, b, ld, lib.one, c, ld)
+    if not _invert(lib, c, last, stride):
+        return False
+    lib.trmm(RIGHT, LOWER, PLAIN, PLAIN, rows, columns, lib.minus, a, ld, b, ld)
+    lib.trmm(LEFT, LOWER, PLAIN, PLAIN, rows, columns, lib.one, c, ld, b, ld)
+    return True
 
 
-def _one(
-    lib: _Library, n: int, panels: Sequence[tuple[int, int, int]], results: Sequence[int]
-) -> None:
-    """Everything for one covariance whose panels have (address, first row, number of rows)."""
-    a, y, variance, z, diagonal, *inverted = results
-    for address, row, rows in panels:
-        width = _whole(n - row)
-        to = a + lib.itemsize * row * (n + 1)
-        lib.lacpy(ALL, width, _whole(rows), address, width, to, _whole(n))
-    lib.axpy(_whole(n), lib.one, variance, _whole(0), a, _whole(n + 1))
+class _Covariance(NamedTuple):
+    """Where one matrix is to be, and what it is made of.
+
+    Its panels have (address, first row, number of rows).
+    """
+
+    n: int
+    a: int
+    panels: Sequence[tuple[int, int, int]]
+    y: int
+    variance: int
+
+    def write(self, lib: _Library, z: int) -> None:
+        """S at `a` and y at `z`."""
+        n, size, one = self.n, _whole(self.n), _whole(1)
+        for address, row, rows in self.panels:
+            width = _whole(n - row)
+            to = self.a + lib.itemsize * row * (n + 1)
+            lib.lacpy(ALL, width, _whole(rows), address, width, to, size)
+        lib.axpy(size, lib.one, self.variance, _whole(0), self.a, _whole(n + 1))
+        lib.copy(size, self.y, one, z, one)
+
+
+def _value(lib: _Library, given: _Covariance, z: int, diagonal: int) -> None:
+    """The z and the diagonal of L; NaN from where on S is not positive definite."""
+    n, a, size, one = given.n, given.a, _whole(given.n), _whole(1)
+    given.write(lib, z)
     info = c_int(0)
-    lib.potrf(LOWER, _whole(n), a, _whole(n), addressof(info))
+    lib.potrf(LOWER, size, a, size, addressof(info))
     # What is not positive definite leaves a factor of the rows before, and these are right.
     good = info.value - 1 if info.value > 0 else n
-    lib.copy(_whole(n), y, _whole(1), z, _whole(1))
-    lib.copy(_whole(n), a, _whole(n + 1), diagonal, _whole(1))
+    lib.copy(size, a, _whole(n + 1), diagonal, one)
     if good:
-        lib.trsv(LOWER, PLAIN, PLAIN, _whole(good), a, _whole(n), z, _whole(1))
-    if good < n:
-        for vector in (z, diagonal):
-            start, num = vector + lib.itemsize * good, _whole(n - good)
-            lib.copy(num, lib.nan, _whole(0), start, _whole(1))
+        lib.trsv(LOWER, PLAIN, PLAIN, _whole(good), a, size, z, one)
+    for vector in (z, diagonal):
+        _undefined(lib, vector + lib.itemsize * good, n - good)
+
+
+def _gradient(lib: _Library, given: _Covariance, z: int, diagonal: int, alpha: int) -> None:
+    """The z, the diagonal of W, alpha, and the inverse in the place of S; or NaN."""
+    n, a, size, one = given.n, given.a, _whole(given.n), _whole(1)
+    given.write(lib, z)
+    if not _invert(lib, a, n, n):
+        for vector in (z, diagonal, alpha):
+            _undefined(lib, vector, n)
         return
-    for alpha in inverted:
-        lib.copy(_whole(n), z, _whole(1), alpha, _whole(1))
-        _solve(lib, a, n, TRANSPOSED, alpha)
-        _invert(lib, a, n, n)
-        lib.lauum(LOWER, _whole(n), a, _whole(n), addressof(info))
+    lib.copy(size, a, _whole(n + 1), diagonal, one)
+    lib.trmv(LOWER, PLAIN, PLAIN, size, a, size, z, one)
+    lib.copy(size, z, one, alpha, one)
+    lib.trmv(LOWER, TRANSPOSED, PLAIN, size, a, size, alpha, one)
+    info = c_int(0)
+    lib.lauum(LOWER, size, a, size, addressof(info))
+
+
+def _undefined(lib: _Library, vector: int, num: int) -> None:
+    lib.copy(_whole(num), lib.nan, _whole(0), vector, _whole(1))
 
 
 def _gaussian(arguments: Sequence[Buffer], results: Sequence[Buffer]) -> None:
-    """(panels of S - v I, y, v) -> (L, z, diagonal of L), or (S^{-1}, z, diagonal of L, alpha)."""
+    """(panels of S - v I, y, v) -> (L, z, diagonal of L) or (S^{-1}, z, diagonal of W, alpha)."""
     *panels, y, variance = arguments
     n = y.shape[-1]
     lib = _library(y.dtype)
     rows = [(n - panel.shape[-1], panel.shape[-2]) for panel in panels]
-    vectors = [vector.items(1) for vector in (y, *results[1:])]
-    places = [results[0].items(2), vectors[0], variance.items(0), *vectors[1:]]
     addresses = [panel.items(2) for panel in panels]
-    for index in range(len(places[1])):
-        mine = [(a[index], *r) for a, r in zip(addresses, rows, strict=True)]
-        _one(lib, n, mine, [place[index] for place in places])
+    matrices, variances = results[0].items(2), variance.items(0)
+    data, *vectors = [vector.items(1) for vector in (y, *results[1:])]
+    for i in range(len(data)):
+        mine = [(a[i], *r) for a, r in zip(addresses, rows, strict=True)]
+        given = _Covariance(n, matrices[i], mine, data[i], variances[i])
+        (_gradient if len(vectors) == 3 else _value)(lib, given, *(v[i] for v in vectors))
 
 
 @functools.cache
