@@ -2,8 +2,10 @@
 
 Every sampler of one problem is compiled first. Then they take turns, each running a block of
 iterations, and a cost is the median over rounds of the ratio of times within a round: whatever else
-the machine does falls on all of them alike. One chain, wall time and CPU time. What was evaluated is
-counted by the samplers themselves, in rows or, where terms look at each other, in units of n^3.
+the machine does falls on all of them alike. One chain, which starts at the parameters that the data
+were drawn with, a point of the posterior, and goes on from block to block. Wall time and CPU time.
+What was evaluated is counted by the samplers themselves, in rows or, where terms look at each other,
+in units of n^3.
 """
 
 import time
@@ -13,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from experiment import Experiment, Result
-from problems import problem_named
+from problems import problem_named, truth
 from settings import SAMPLERS, sampler_named, theory, theory_with_swaps
 
 import temperance as tp
@@ -23,6 +25,8 @@ from temperance.work import VALUE, work
 
 # About how long a block of the inner sampler lasts, and how many rounds there are at least.
 BLOCK_SECONDS, FEWEST_ROUNDS, MOST_ROUNDS = 0.1, 5, 60
+# Iterations over which evaluations are counted.
+COUNTED = 4
 # What a block's buffers hold.
 BLOCK_SIZE = 2048
 NORMAL_ROWS, NORMAL_DIMENSION = (64, 128, 256, 512, 1024, 2048), 50
@@ -57,7 +61,12 @@ def run_cost(row: Experiment) -> Result:
     with scope("double"):
         loops = {name: _loop(row, problem, name) for name in names}
         # The first run compiles.
-        counts = {n: _counted(problem, sampler, run(1)) for n, (sampler, run) in loops.items()}
+        for _, run in loops.values():
+            run(1)
+        counts = {
+            n: counted(problem, sampler, run(COUNTED)) / COUNTED
+            for n, (sampler, run) in loops.items()
+        }
         num_iterations = _block_length(loops["plain"][1])
         wall, cpu = _take_turns([run for _, run in loops.values()], num_iterations, row.seconds)
     found: Result = {"num_iterations": num_iterations, "num_rounds": len(wall), "costs": {}}
@@ -92,18 +101,22 @@ def _block_length(run: Any) -> int:
 def _loop(row: Experiment, problem: tp.Problem, name: str) -> tuple[Any, Any]:
     """A sampler, and the loop of `sample` over it."""
     sampler = sampler_named(name, problem, row.problem, row.move)
-    start = jax.tree.map(jnp.asarray, problem.draw_prior(jax.random.key(1)))
+    start = jax.tree.map(jnp.asarray, truth(row.problem, row.dimension))
     state = jax.tree.map(lambda leaf: leaf[None], sampler.init(start))
     blocks = Blocks(sampler, jax.random.key(0), 1, BLOCK_SIZE)
+    carry, done = (state, None), 0
 
     def run(num_iterations: int) -> dict[str, np.ndarray]:
-        return blocks.draw((state, None), 0, num_iterations)[1]
+        nonlocal carry, done
+        carry, draws = blocks.draw(carry, done, num_iterations)
+        done += num_iterations
+        return draws
 
     return sampler, run
 
 
-def _counted(problem: tp.Problem, sampler: Any, draws: dict[str, np.ndarray]) -> float:
-    """What one iteration evaluates, in rows, or in cubes where terms look back."""
+def counted(problem: tp.Problem, sampler: Any, draws: dict[str, np.ndarray]) -> float:
+    """What all iterations evaluate, in rows, or in cubes where terms look back."""
     done = work(draws, Finished(draws, sampler, 1), problem.num_rows)
     if problem.independent:
         return done["num_row_evaluations"]

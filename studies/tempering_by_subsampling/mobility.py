@@ -21,7 +21,7 @@ import jax
 import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
-from cost import _counted
+from cost import counted
 from experiment import Experiment, Result
 from problems import problem_named
 from settings import sampler_named
@@ -84,7 +84,7 @@ def _jumps(row: Experiment, problem: Any, name: str, starts: Any, scale: Any) ->
     _, draws = blocks.draw(carry, 2 + NUM_JUMPS, NUM_JUMPS)
     seconds = (time.process_time() - before) / (NUM_JUMPS * len(starts))
     jump = float(np.mean((np.diff(draws["position"], axis=0) / scale) ** 2))
-    cubes = _counted(problem, sampler, draws) / (NUM_JUMPS * len(starts))
+    cubes = counted(problem, sampler, draws) / (NUM_JUMPS * len(starts))
     rate = draws.get("transition_accepted", draws.get("swap_acceptance", np.ones(1)))
     return {
         "jump": jump, "cubes": cubes, "per_cube": jump / cubes, "cpu_seconds": seconds,

@@ -41,14 +41,17 @@ class NormalTerms(eqx.Module):
         return self.log_norm - 0.5 * jnp.sum(((rows - theta[None]) @ self.root.T) ** 2, axis=1)
 
 
+def normal_law(dimension: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
+    """The covariance's lower factor, theta, and the generator that goes on to the rows."""
+    generator = np.random.default_rng([SEED, dimension])
+    factors = generator.normal(size=(2 * dimension, dimension))
+    return np.linalg.cholesky(factors.T @ factors), generator.normal(size=dimension), generator
+
+
 @functools.cache
 def normal(num_rows: int, dimension: int) -> tp.Problem:
     """The mean of `num_rows` rows of a normal law with known covariance."""
-    generator = np.random.default_rng([SEED, dimension])
-    factors = generator.normal(size=(2 * dimension, dimension))
-    covariance = factors.T @ factors
-    theta = generator.normal(size=dimension)
-    lower = np.linalg.cholesky(covariance)
+    lower, theta, generator = normal_law(dimension)
     root = np.linalg.inv(lower)
     white = generator.normal(size=(MOST_NORMAL_ROWS, dimension))[:num_rows]
     log_norm = -np.log(np.diag(lower)).sum() - 0.5 * dimension * np.log(2 * np.pi)
@@ -58,11 +61,16 @@ def normal(num_rows: int, dimension: int) -> tp.Problem:
     return tp.Problem(prior, terms, theta + white @ lower.T, prior.draw)
 
 
-def gp_data(num_rows: int, dimension: int) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs and responses of a Gaussian process whose hyperparameters are drawn from the prior."""
+def gp_law(dimension: int) -> tuple[np.ndarray, float, float, np.random.Generator]:
+    """Length scales, vertical scale and noise from the prior, and the generator that goes on."""
     generator = np.random.default_rng([SEED, dimension, 1])
     lengths = np.exp(0.5 + generator.normal(size=dimension))
-    scale, noise = generator.gamma(4.0, 1.0), generator.gamma(2.0, 0.5)
+    return lengths, generator.gamma(4.0, 1.0), generator.gamma(2.0, 0.5), generator
+
+
+def gp_data(num_rows: int, dimension: int) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and responses of a Gaussian process whose hyperparameters are drawn from the prior."""
+    lengths, scale, noise, generator = gp_law(dimension)
     inputs = lengths.mean() * generator.normal(size=(MOST_GP_ROWS, dimension))
     scaled = inputs / lengths
     square = np.sum(scaled**2, axis=1)
@@ -77,6 +85,15 @@ def gp_data(num_rows: int, dimension: int) -> tuple[np.ndarray, np.ndarray]:
 def gp(num_rows: int, dimension: int) -> tp.Problem:
     """The paper's Gaussian process, D + 2 parameters on the log."""
     return tp.gaussian_process(*gp_data(num_rows, dimension))
+
+
+def truth(name: str, dimension: int) -> Any:
+    """The parameters that the data were drawn with: a point of the posterior."""
+    if name == "normal":
+        return normal_law(dimension)[1]
+    lengths, scale, noise, _ = gp_law(dimension)
+    logs = {"log_length": lengths, "log_scale": scale, "log_noise": noise}
+    return {name: np.log(value) for name, value in logs.items()}
 
 
 # -- real data -------------------------------------------------------------------------------------

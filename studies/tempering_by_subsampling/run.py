@@ -7,6 +7,8 @@
 A finished experiment is a small file, and a run skips those that it finds: stop it whenever you like
 and start it again. A larger scale runs longer and runs more of the paper's settings. Real data come
 from --data, or from the folder that TEMPERANCE_DATA names; without them their part is left out.
+
+Everything runs on one core unless --cores says otherwise, so that a second of wall time is one of work.
 """
 
 import argparse
@@ -46,7 +48,17 @@ DEFAULT_SCALE = 0.01
 SHORTEST = 3.0
 
 
-def machine() -> str:
+def keep_to(num_cores: int) -> int:
+    """Leave all but some cores to others, where the system lets a program say so."""
+    os.environ["OPENBLAS_NUM_THREADS"] = str(num_cores)
+    if not hasattr(os, "sched_setaffinity"):
+        return os.cpu_count() or 1
+    mine = sorted(os.sched_getaffinity(0))[:num_cores]
+    os.sched_setaffinity(0, mine)
+    return len(mine)
+
+
+def machine(num_cores: int) -> str:
     model = platform.machine()
     information = Path("/proc/cpuinfo")
     if information.exists():
@@ -54,7 +66,7 @@ def machine() -> str:
         model = next((li.split(":", 1)[1].strip() for li in lines if "model name" in li), model)
     others = ", ".join(f"{name} {version(name)}" for name in ("jax", "blackjax", "numpy"))
     return (
-        f"{model}, {os.cpu_count()} cores, {platform.system()}. "
+        f"{model}, {num_cores} of {os.cpu_count()} cores, {platform.system()}. "
         f"Python {platform.python_version()}, temperance {__version__}, {others}."
     )
 
@@ -81,6 +93,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=HERE / "results", help="tables and figures")
     parser.add_argument("--runs", type=Path, help="finished experiments; by default OUT/runs")
     parser.add_argument("--data", type=Path, default=os.environ.get("TEMPERANCE_DATA"))
+    parser.add_argument("--cores", type=int, default=1, help="on how many cores to run")
     parser.add_argument("--redraw", action="store_true", help="run nothing")
     parser.add_argument("--again", action="store_true", help="run what is finished once more")
     parser.add_argument("--smoke", action="store_true", help="a little of everything")
@@ -92,7 +105,8 @@ def main() -> None:
     console = Console()
     runs = given.runs or given.out / "runs"
     given.out.mkdir(parents=True, exist_ok=True)
-    here = machine()
+    # Before anything is compiled: JAX counts its threads once.
+    here = machine(keep_to(given.cores))
     if not given.redraw:
         scale = 0.0 if given.smoke else given.scale
         rows = [row for part in given.parts for row in PARTS[part]()]
