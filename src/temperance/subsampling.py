@@ -42,16 +42,11 @@ from temperance._types import Data, Key, Options
 from temperance.checks import check_count
 from temperance.errors import ArgumentError
 from temperance.move import AbstractMove, Params
-from temperance.prefix import (
-    PrefixLadder,
-    checked_sizes,
-    depends_on_order,
-    rows_at,
-    warn_of_merging,
-)
+from temperance.prefix import PrefixLadder, depends_on_order, rows_at
 from temperance.problem import Densities, Likelihood, OnVectorAndRows, Problem
 from temperance.schedule import RUNG_COUNTS
 from temperance.shuffle import Strata, shuffle
+from temperance.sizes import checked_sizes, warn_of_merging
 from temperance.warmup import transplant
 
 # Every rung is a program of its own, and they are compiled together.
