@@ -1,12 +1,6 @@
-"""Row terms and gradients evaluated, counted as the program runs: what is needed and no more.
+"""Row terms and gradients evaluated, counted as the program runs: what is needed and no more."""
 
-A callback inside the terms adds the rows of every execution, one for each member of a batch, and
-tells an evaluation with gradient from one without.
-"""
-
-from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import blackjax
@@ -16,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jaxtyping import Array
+from tests.counted_rows import count_rows, terms
 
 from temperance.geometric import GeometricLadder
 from temperance.move import AbstractMove, Params
@@ -30,35 +25,6 @@ from temperance.samplers.plain import Plain
 from temperance.samplers.transitions import TemperedTransitions
 
 ROWS, CHAINS, RUNGS, LEAPS = 7, 2, 3, 2
-SEEN: Counter[str] = Counter()
-
-
-def add(kind: str, rows: int, value: Array) -> None:
-    SEEN[kind] += int(rows) * np.size(value)
-
-
-@jax.custom_vjp
-def counted(total: Array, rows: int) -> Array:
-    jax.debug.callback(partial(add, "plain"), rows, total)
-    return total
-
-
-def _forward(total: Array, rows: int) -> tuple[Array, None]:
-    jax.debug.callback(partial(add, "gradient"), rows, total)
-    return total, None
-
-
-def _backward(_: None, slope: Array) -> tuple[Array, None]:
-    return slope, None
-
-
-counted.defvjp(_forward, _backward)
-
-
-def terms(x: Array, data: Array) -> Array:
-    values = -0.5 * (data - x[0] + 0.1 * x[1] ** 2) ** 2
-    # The terms themselves are what is counted, by way of a zero that XLA cannot see through.
-    return values + (counted(x[0], data.shape[0]) - x[0]) / data.shape[0]
 
 
 def ladder(exact: bool) -> GeometricLadder:
@@ -76,11 +42,8 @@ def ladder(exact: bool) -> GeometricLadder:
 
 def count(function: Callable[..., Any], *args: Any) -> tuple[Any, dict[str, float]]:
     """What `function` returns, and how many evaluations of all the rows it made."""
-    compiled = eqx.filter_jit(function)
-    SEEN.clear()
-    result = jax.block_until_ready(compiled(*args))
-    jax.effects_barrier()
-    return result, {kind: SEEN[kind] / ROWS for kind in ("plain", "gradient")}
+    result, rows = count_rows(eqx.filter_jit(function), *args)
+    return result, {kind: number / ROWS for kind, number in rows.items()}
 
 
 def sweep(kind: Any, move: AbstractMove, exact: bool) -> tuple[Any, dict[str, float]]:
@@ -88,11 +51,9 @@ def sweep(kind: Any, move: AbstractMove, exact: bool) -> tuple[Any, dict[str, fl
     parts = len(move.step_sizes)
     params = Params(jnp.full((RUNGS, parts), 0.3), jnp.ones((RUNGS, 2)))
     sampler = kind(ladder(exact), move, params)
-    SEEN.clear()
-    state = jax.vmap(sampler.init)(jnp.zeros((CHAINS, 2)))
-    jax.effects_barrier()
+    state, begun = count_rows(jax.vmap(sampler.init), jnp.zeros((CHAINS, 2)))
     starts = CHAINS * (RUNGS if kind is ParallelTempering else 1)
-    assert sum(SEEN.values()) == starts * ROWS
+    assert sum(begun.values()) == starts * ROWS
     keys = jax.random.split(jax.random.key(0), CHAINS)
     (_, info), made = count(lambda k, s: jax.vmap(sampler.step)(k, s), keys, state)
     return info, made
@@ -103,6 +64,7 @@ CASES: dict[str, tuple[Any, AbstractMove, bool, int, int]] = {
     # sampler, move, exact hottest; evaluations without and with gradient, a chain and sweep
     "pt hmc": (ParallelTempering, hmc(L), False, 0, K * L),
     "pt hmc, drawn": (ParallelTempering, hmc(L), True, 0, (K - 1) * L + 1),
+    "pt hmc, position": (ParallelTempering, hmc(L, integrator="position"), False, K, K * L),
     "pt mala": (ParallelTempering, mala(), False, 0, K),
     "pt metropolis": (ParallelTempering, metropolis(), False, K, 0),
     "pt metropolis, drawn": (ParallelTempering, metropolis(), True, K, 0),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from jaxtyping import Array
 from tests import broken
+from tests.curved_rung import DENSE, DIAGONAL, RUNG, Exact, params, run, volume
 
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError, UnknownNameError
@@ -22,51 +23,7 @@ from temperance.moves.combine import alternate, repeat
 from temperance.moves.hmc import Hmc, hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
-from temperance.testing import CurvedGamma, Verdict, invariance, reversibility
-
-# A rung in the middle, so that both components have a weight that is neither zero nor one.
-TARGET = CurvedGamma()
-LADDER = TARGET.ladder([0.1, 0.6, 1.0])
-RUNG, BETA = LADDER.at(1), 0.6
-DIAGONAL = jnp.array([0.8, 0.9])
-DENSE = jnp.array([[0.8, 0.0], [-0.5, 0.7]])
-
-
-def params(*sizes: float, factor: Array = DIAGONAL) -> Params:
-    return Params(jnp.asarray(sizes), factor)
-
-
-class Kernel(eqx.Module):
-    """A move at a rung, as the kit wants it."""
-
-    move: AbstractMove
-    params: Params
-    rung: Rung
-
-    def __call__(self, key: Key, point: Point) -> Point:
-        return self.move.step(key, point, self.rung, self.params)[0]
-
-
-class Exact(eqx.Module):
-    """An exact draw at the rung, as a point."""
-
-    rung: Rung
-    gradient: bool = eqx.field(static=True)
-
-    def __call__(self, key: Key) -> Point:
-        return self.rung.evaluate(TARGET.draw(key, BETA), gradient=self.gradient)
-
-
-def statistics(point: Point) -> Array:
-    """Bounded, of each coordinate, of both, and of what is cached about them."""
-    u, v = jnp.tanh(point.position + jnp.array([0.3, -0.5]))
-    return jnp.stack([u, v, u * v, u**2, v**2, jnp.tanh(RUNG.log_density(point) + 2.5)])
-
-
-def run(test: Callable[..., Verdict], move: AbstractMove, tuned: Params, seed: int, **kw: Any):
-    exact = Exact(RUNG, move.uses_gradient)
-    return test(Kernel(move, tuned, RUNG), exact, statistics, seed=seed, **kw)
-
+from temperance.testing import invariance, reversibility
 
 MOVES: dict[str, tuple[AbstractMove, Params, tuple[float, float]]] = {
     "metropolis": (metropolis(), params(1.2), (0.3, 0.8)),
@@ -260,11 +217,6 @@ def test_backward_run_and_volume_reject_the_slips(monkeypatch, seed: int):
     assert np.linalg.norm(both(there[0], -there[1])[0] - x) > 1e-3
     both = flow(monkeypatch, twin(broken.HmcWithStepSizeByPosition), DIAGONAL, 3)
     assert abs(volume(both, x, z) - 1) > 1e-3
-
-
-def volume(both: Callable[..., tuple[Array, Array]], x: Array, z: Array) -> float:
-    jacobian = jax.jacfwd(lambda s: jnp.concatenate(both(s[:2], s[2:])))(jnp.concatenate([x, z]))
-    return float(jnp.abs(jnp.linalg.det(jacobian)))
 
 
 WRONG = {

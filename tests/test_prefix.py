@@ -1,4 +1,4 @@
-"""Prefix ladders: laws, sizes, and what is evaluated at which rung."""
+"""Prefix ladders: laws, and what is evaluated at which rung."""
 
 import equinox as eqx
 import jax
@@ -14,8 +14,7 @@ from tests.subsampled_rows import (
 )
 
 from temperance._types import Data, Position
-from temperance.errors import ArgumentError, DataError
-from temperance.prefix import PrefixLadder, SizeWarning, checked_sizes, depends_on_order
+from temperance.prefix import PrefixLadder, depends_on_order
 from temperance.problem import Problem
 from temperance.testing import check_ladder, check_vmap
 
@@ -113,40 +112,3 @@ def test_a_time_series_keeps_its_order():
     ladder = PrefixLadder.of(problem, (10, 30), seed=4)
     np.testing.assert_array_equal(ladder.data, series)
     np.testing.assert_array_equal(ladder.reshuffled(jax.random.key(0)).data, series)
-
-
-def test_shares_become_whole_numbers_of_rows():
-    assert checked_sizes(2.0 ** (-np.arange(6, -1, -1) / 2), 512) == (
-        64,
-        91,
-        128,
-        181,
-        256,
-        362,
-        512,
-    )
-    assert checked_sizes([0.0, 0.001, 1.0], 100) == (0, 1, 100)
-
-
-def test_sizes_that_round_alike_are_merged_with_a_warning():
-    with pytest.warns(SizeWarning, match="1 rung.*merged: 3 are left"):
-        assert checked_sizes([0.1, 0.12, 0.5, 1.0], 10) == (1, 5, 10)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "error", "words"),
-    [
-        ([5], ArgumentError, "at least two rungs"),
-        ([[1, 10]], ArgumentError, "one vector"),
-        ([5, 2, 10], ArgumentError, "increase"),
-        ([-1, 10], ArgumentError, "increase"),
-        ([np.nan, 10], ArgumentError, "finite"),
-        ([2.5, 10], ArgumentError, "whole numbers"),
-        ([2, 5], DataError, "end at all 10 rows"),
-        ([2, 20], DataError, "end at all 10 rows"),
-        ("all", ArgumentError, "numbers of rows"),
-    ],
-)
-def test_sizes_that_cannot_be(sizes: object, error: type[Exception], words: str):
-    with pytest.raises(error, match=words):
-        checked_sizes(sizes, 10)

@@ -29,7 +29,7 @@ from temperance.result import result_tree
 from temperance.runtime import across_precisions, scope
 from temperance.samplers.run import block_size
 from temperance.samplers.swaps import SCHEMES
-from temperance.subsampling import subsampled_options
+from temperance.subsampled_options import subsampled_options
 
 # A sweep crosses a few pairs of rungs at most, so a kept draw of parallel tempering is several.
 SWEEPS_PER_DRAW = {"pt": 8, "spt": 2}
