@@ -97,6 +97,11 @@ def test_a_frozen_kernel_is_lawful_and_does_not_pass(seed: int):
     assert abs(lazy.moved[0] - 0.5) < 0.05
 
 
+def test_a_kernel_that_only_rounds_is_frozen(seed: int):
+    rounding = invariance(lambda _, x: x * (1 + 1e-15) + 1e-14, draw, moments, seed=seed)
+    assert not rounding.moving
+
+
 def test_a_kernel_that_leaves_the_numbers_is_rejected(seed: int):
     lost = invariance(lambda _, x: x / 0.0 * 0.0, draw, moments, seed=seed)
     assert not lost.lawful

@@ -89,12 +89,14 @@ def standard_error(series: npt.ArrayLike) -> FloatArray:
     """Of the mean of (chain, draw, ...), such that 1.96 of it on both sides cover 95 %.
 
     The root of variance over draws, times Student's 97.5 % quantile over the normal one: an
-    autocorrelation time learned from few effective draws is itself uncertain.
+    autocorrelation time learned from few effective draws is itself uncertain. NaN where nothing
+    ever moved: a chain that is stuck is not certain.
     """
     values = _series(series)
     variance, dof = long_run_variance(values)
     widening = stdtrit(dof, 0.975) / ndtri(0.975)
-    return np.asarray(np.sqrt(variance / (values.shape[0] * values.shape[1])) * widening)
+    error = np.sqrt(variance / (values.shape[0] * values.shape[1])) * widening
+    return np.where(np.ptp(values, axis=(0, 1)) > 0.0, error, np.nan)
 
 
 def effective_size(series: npt.ArrayLike) -> FloatArray:

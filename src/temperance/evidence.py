@@ -151,7 +151,10 @@ def mbar(log_densities: npt.ArrayLike, log_z_hottest: float = 0.0) -> Estimate:
 
 
 def _error(influence: FloatArray) -> float:
-    return float(standard_error(influence)) if np.isfinite(influence).all() else np.inf
+    if not np.isfinite(influence).all():
+        return np.inf
+    # An influence of zero everywhere is a log ratio that does not depend on the draws.
+    return float(standard_error(influence)) if np.ptp(influence) > 0.0 else 0.0
 
 
 class _Sums(NamedTuple):
