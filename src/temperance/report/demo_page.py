@@ -21,7 +21,8 @@ MANY = (
     "Now 200,000 people (20,000 if it is to be quick), of whom half were treated, and nobody wrote "
     "down who. Does the treatment raise or lower what is measured? Again there are two modes, and "
     "every look at all rows costs. "
-    "PT is hot by powers of the likelihood, which look at all rows; SPT is hot by using fewer."
+    "PT is hot by powers of the likelihood, which look at all rows; SPT and STT are hot by using "
+    "fewer."
 )
 LEADS = FEW, MANY
 
@@ -104,17 +105,23 @@ def _known(few: "Told") -> "Known":
 def _many_rows(told: "Told") -> list[str]:
     rows, num_rows = told.rows, told.rows[0].tree.attrs["num_rows"]
     draws = rows[0].on_right.shape
-    sizes = ", ".join(f"{size:,}" for size in rows[-1].tree["tempering"]["size"].values)
+    by_name = {row.name: row for row in rows}
+    swapped, climbed = (
+        ", ".join(f"{size:,}" for size in by_name[name].tree["tempering"]["size"].values)
+        for name in ("SPT", "STT")
+    )
     return [
         section(
             f"With {num_rows:,} rows",
             paragraph(MANY),
             _table(told),
             paragraph(
-                f"{draws[0]} chains of {draws[1]} draws each, all with the same move. The ladder "
-                f"is given and the same for both, {sizes} rows or "
+                f"{draws[0]} chains of {draws[1]} draws each, all with the same move; STT makes "
+                f"{by_name['STT'].on_right.shape[1]}, since it moves several times for each. The "
+                f"ladder is given and the same for PT and SPT, {swapped} rows or "
                 "as large a share of the likelihood: it begins where the modes have joined, so "
-                "that PT need not pay for the way to the prior. Every subsample has its share of "
+                f"that PT need not pay for the way to the prior. STT climbs {climbed}. Every "
+                "subsample has its share of "
                 "small and large measurements (strata). Rows are counted for the draws, "
                 "without warm-up. With so few draws the effective sizes are themselves known only "
                 "to within a factor of two; the rows are exact.",
@@ -122,8 +129,7 @@ def _many_rows(told: "Told") -> list[str]:
             ),
             picture(
                 demo_figures.weight_by_work(told.question.answer, rows),
-                "What each sampler says and what it evaluated to say so, with 95 % intervals. "
-                "All made the same number of draws.",
+                "What each sampler says and what it evaluated to say so, with 95 % intervals.",
             ),
             picture(
                 demo_figures.mode_strips(rows),
