@@ -87,8 +87,11 @@ def known(num_rows: int = NUM_ROWS, reach: float = 8.0, num_points: int = 33) ->
     effects = 2 * half + steps * np.sqrt(2 / num_rows) / half
     effects = effects[effects > 0]
     likelihood = np.array([_log_likelihood(y, effect) for effect in effects])
-    prior = scipy_norm(EFFECT_MEAN, EFFECT_SCALE)
-    up, down = (np.logaddexp.reduce(likelihood + prior.logpdf(sign * effects)) for sign in (1, -1))
+    sides = [
+        likelihood + scipy_norm.logpdf(sign * effects, EFFECT_MEAN, EFFECT_SCALE)
+        for sign in (1, -1)
+    ]
+    up, down = (np.logaddexp.reduce(side) for side in sides)
     total = np.logaddexp(up, down)
     return Exact(float(np.exp(up - total)), float(total + np.log(effects[1] - effects[0])))
 
