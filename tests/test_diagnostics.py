@@ -114,6 +114,22 @@ def test_what_never_moved_and_what_is_too_short_is_not_a_number() -> None:
     assert np.isnan(diagnostics.standard_error(np.ones((4, 100))))
 
 
+def test_replicas_far_from_every_draw_are_left_behind() -> None:
+    draws = np.random.default_rng(0).normal(size=(2, 500, 3))
+    betas = np.array([0.0, 0.25, 0.5, 1.0])
+    replicas = np.zeros((2, 4, 3))
+    assert not diagnostics.left_behind(draws, replicas, betas).any()
+    replicas[1, :, 2] = 13.0
+    # The prior may be anywhere, and a rung of a quarter is twice as wide.
+    np.testing.assert_array_equal(
+        diagnostics.left_behind(draws, replicas, betas),
+        [[False] * 4, [False, False, True, True]],
+    )
+    both = np.concatenate([draws, draws + np.array([0.0, 0.0, 13.0])])
+    assert not diagnostics.left_behind(both, replicas, betas).any()
+    assert not diagnostics.left_behind(draws, np.full((2, 4, 3), np.nan), betas).any()
+
+
 # --- The paper's ---------------------------------------------------------------------------------
 
 

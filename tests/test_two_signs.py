@@ -90,6 +90,7 @@ def test_stt_finds_them_where_its_ladder_reaches(seed: int):
     tree, up = signs(seed, "stt", sizes=(6, 20, 60, NUM_ROWS), num_draws=4000)
     check_the_weight(up)
     assert float(tree["tempering"]["transition_rate"]) > 0.05
+    assert not tree["tempering"]["left_behind"].any()
 
 
 @pytest.mark.parametrize(
@@ -100,3 +101,12 @@ def test_without_enough_heat_a_chain_stays_with_one_sign(
 ):
     _, up = signs(seed, method, **options)
     assert set(up.mean(axis=1)) <= {0.0, 1.0}
+
+
+def test_too_little_heat_does_not_go_unsaid(seed: int):
+    """With one chain R-hat is blind; the replicas of its warm-up are not."""
+    sizes = tuple(range(100, NUM_ROWS + 1, 10))
+    tree, up = signs(seed, "stt", sizes=sizes, num_chains=1, num_draws=400, num_warmup=200)
+    assert up.mean() in (0.0, 1.0)
+    assert tree["tempering"]["left_behind"].any()
+    assert any("modes that the transitions do not reach" in w for w in tp.summary(tree).warnings)

@@ -40,8 +40,12 @@ from temperance.errors import ArgumentError
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+BoolArray = npt.NDArray[np.bool_]
 
 _FEWEST_DRAWS = 4
+# How far from all draws a replica is that they do not know of, in ranges of theirs; their range is
+# this many standard deviations at least; and the hottest rung that is asked.
+FAR, TAIL, COLD = 2.0, 4.0, 0.25
 
 
 class LongRun(NamedTuple):
@@ -97,6 +101,23 @@ def standard_error(series: npt.ArrayLike) -> FloatArray:
     widening = stdtrit(dof, 0.975) / ndtri(0.975)
     error = np.sqrt(variance / (values.shape[0] * values.shape[1])) * widening
     return np.where(np.ptp(values, axis=(0, 1)) > 0.0, error, np.nan)
+
+
+def left_behind(draws: FloatArray, replicas: FloatArray, betas: FloatArray) -> BoolArray:
+    """Which replicas of a warm-up (chain, rung, d) ended where no draw (chain, draw, d) ever was.
+
+    A tempered transition starts from the target's replica and forgets the others. If it cannot
+    reach where one of them ended, there may be a mode that the draws do not know of. Such a replica
+    is twice as far from the middle of all draws as any of them, or eight standard deviations if
+    that is more, and that widened by beta^(-1/2) for the heat of its rung. Hotter rungs than a
+    quarter are not asked, since the prior may take them anywhere.
+    """
+    flat = draws.reshape(-1, draws.shape[-1])
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    reach = FAR * np.maximum(0.5 * (high - low), TAIL * flat.std(axis=0))
+    cold = np.where(betas >= COLD, betas, np.nan)
+    away = np.abs(replicas - 0.5 * (low + high)) * np.sqrt(cold)[None, :, None]
+    return (away > reach).any(axis=-1)
 
 
 def effective_size(series: npt.ArrayLike) -> FloatArray:

@@ -18,6 +18,7 @@ from temperance.move import AbstractMove
 from temperance.plan import Plan, Stage, start_chains
 from temperance.problem import Densities, Problem, Target
 from temperance.samplers.run import run_block
+from temperance.warmup import Settled
 
 DRAWS = "draw-0"
 # Sweeps of a draw that log evidence hears of. Their number is part of a program; that of the sweeps
@@ -28,11 +29,15 @@ Functions = dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]
 
 @dataclass(frozen=True)
 class Finished:
-    """The draws, by name and leading with (draw, chain), and the sampler that drew them."""
+    """The draws, by name and leading with (draw, chain), and the sampler that drew them.
+
+    `left` is where the warm-up of tempered transitions left its replicas, (chain, rung, d).
+    """
 
     draws: dict[str, np.ndarray]
     sampler: Any
     sweeps_per_draw: int
+    left: np.ndarray | None = None
 
     @property
     def num_draws(self) -> int:
@@ -87,7 +92,8 @@ class TunedJob:
         draws = kept(conductor.store)
         conductor.run(stage.name, stage.length, blocks.draw, carry, asdict(stage), done, draws)
         joined = join(draws, conductor, stage.length)
-        return Finished(joined, blocks.sampler, self.sweeps_per_draw)
+        left = np.asarray(carry[1].left) if isinstance(carry[1], Settled) else None
+        return Finished(joined, blocks.sampler, self.sweeps_per_draw, left)
 
     def _blocks(self, stage: Stage, carry: PyTree, conductor: Conductor) -> "Blocks":
         sampler, key = self.plan.sampler_of(stage, carry), self.plan.stage_key(stage)

@@ -229,13 +229,15 @@ class Plan:
         num_rungs = len(stage.betas) if self.subsampling is not None else self.num_rungs
         if self.betas is None and num_rungs is None:
             num_rungs = transition_rungs_for(stage.barrier)
+        old = new = np.asarray(stage.betas)
         if self.betas is None and num_rungs != len(stage.betas):
-            old = np.asarray(stage.betas)
             new = equalise(old, np.asarray(stage.rejection), num_rungs)
             params = transplant(old, new, params)
             following = replace(following, betas=_floats(new))
-        state = self._start(following, params, state.points.position[:, -1:])
-        return following, self._carry(following, params, state)
+        replicas = state.points.position
+        state = self._start(following, params, replicas[:, -1:])
+        nearest = np.abs(new[:, None] - old[None, :]).argmin(axis=1)
+        return following, (state, Settled(params, replicas[:, nearest]))
 
     # -- what a stage carries ------------------------------------------------------------------
 
@@ -269,7 +271,8 @@ class Plan:
 
     def _carry(self, stage: Stage, params: Params, state: PyTree) -> PyTree:
         if self.method in TRANSITIONS and stage.kind == "draw":
-            return state, Settled(params)
+            shape = (self.num_chains, len(stage.betas), self.densities.layout.dimension)
+            return state, Settled(params, jnp.full(shape, jnp.nan))
         return state, begin(self.sampler(stage, params), state)
 
     def _start(self, stage: Stage, params: Params, positions: Array) -> PyTree:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from temperance._version import __version__
+from temperance.diagnostics import left_behind
 from temperance.errors import FileFormatError, ResultError
 from temperance.evidence import bridges, mbar, stepping_stones
 from temperance.jobs import Finished
@@ -88,6 +89,9 @@ def _tempering(draws: dict[str, np.ndarray], finished: Finished) -> dict[str, An
         group["refresh_rate"] = ((), draws["refreshed"].mean())
     if "transition_accepted" in draws:
         group["transition_rate"] = ((), draws["transition_accepted"].mean())
+    if finished.left is not None:
+        left = left_behind(draws["position"], finished.left, np.asarray(betas))
+        group["left_behind"] = (("chain", "rung"), left)
     if "swap_acceptance" not in draws:
         return group
     if "components" in draws:

@@ -154,6 +154,13 @@ def _ladder_warnings(ladder: Any, num_draws: int) -> list[str]:
             f"only {float(ladder['transition_rate']):.1%} of tempered transitions were accepted: "
             "give more rungs (num_rungs=) or a longer move at each"
         )
+    if "left_behind" in ladder and ladder["left_behind"].any():
+        left = ladder["left_behind"].values
+        found.append(
+            f"{int(left.sum())} of {left.size} replicas ended warm-up where no draw ever was: "
+            "there may be modes that the transitions do not reach, and nothing here says how much "
+            "they weigh; heat further (hottest=), or use parallel tempering"
+        )
     return found
 
 

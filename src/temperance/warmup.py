@@ -86,9 +86,13 @@ class Adaptation(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """Parameters that learn nothing more: what a sampler that only draws carries."""
+    """Parameters that learn nothing more: what a sampler that only draws carries.
+
+    `left` is where warm-up left its replicas, by chain and rung, or NaN if it had none.
+    """
 
     values: Params
+    left: Float[Array, "chains rungs d"]
 
     def params(self, learning: Bool[Array, ""] | bool = False) -> Params:
         """Always the same."""
