@@ -17,6 +17,7 @@ from temperance.checks import check_problem
 from temperance.errors import TermsError
 from temperance.problem import Problem, densities_of
 from temperance.program import _equations
+from temperance.terms import lapack
 from temperance.terms.factorisation import _inverted, cuts, inverted, whitened, whole
 from temperance.terms.kernels import KERNELS, AbstractKernel
 from temperance.testing.laws import check_terms, check_vmap
@@ -72,7 +73,7 @@ def test_the_known_constant_of_five_rows():
         np.testing.assert_allclose(value, -3.4946412310, atol=1e-10)
 
 
-@pytest.mark.parametrize("n", [1, 2, 47, 48, 49, 129, 200, 301])
+@pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 129, 200, 301])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_inverse_at_sizes_around_every_cut(n: int, dtype: Any):
     draws = np.random.default_rng(n).normal(size=(n, n + 3))
@@ -94,6 +95,27 @@ def test_the_inverse_at_sizes_around_every_cut(n: int, dtype: Any):
         for vector, known in zip(vectors, wanted, strict=True):
             np.testing.assert_allclose(vector, known, **tolerance)
             assert vector.dtype == inverse.dtype == dtype
+
+
+def test_threads_share_matrices_out_and_change_no_bit(monkeypatch: pytest.MonkeyPatch):
+    n = lapack.LEAST_FOR_THREADS
+    draws = np.random.default_rng(0).normal(size=(7, n, n + 3))
+    matrices = draws @ np.swapaxes(draws, 1, 2) / n
+    matrices[3, 5, 5] = -1.0  # the others are not to mind
+    y = jnp.ones((7, n))
+    found = []
+    for cores in (1, 2, 4):
+        monkeypatch.setattr(lapack, "_num_cores", lambda cores=cores: cores)
+        lapack._pool.cache_clear()
+        for function in (inverted, whitened):
+            batch = jax.vmap(lambda m, v, f=function: f((m,), v, jnp.asarray(0.5)))
+            found.append(jax.block_until_ready(batch(jnp.asarray(matrices), y)))
+    lapack._pool.cache_clear()
+    for one, other in zip(found[:2] * 2, found[2:], strict=True):
+        vectors = [[np.asarray(leaf) for leaf in part if leaf.ndim == 2] for part in (one, other)]
+        jax.tree.map(np.testing.assert_array_equal, *vectors)
+    assert np.isnan(found[0][1][3]).all()
+    assert np.isfinite(np.delete(np.asarray(found[0][1]), 3, axis=0)).all()
 
 
 # Terms and their sum.

@@ -12,14 +12,17 @@ W is found by halves, and L on the way only in part. With S = [[A, .], [B, C]]
 
 as many operations as `potrf` and `trtri` have, but all of them products: OpenBLAS solves triangular
 systems at a third of the speed at which it multiplies. The matrix is stored by LAPACK's columns,
-of which it reads and writes the lower triangle: the upper one by rows.
+of which it reads and writes the lower triangle: the upper one by rows. Several matrices at once, of
+chains side by side, are shared out among threads.
 """
 
 import ctypes
 import functools
 import importlib
 import math
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from ctypes import addressof, c_char, c_char_p, c_double, c_float, c_int, c_void_p, py_object
 from typing import Any, NamedTuple
 
@@ -30,6 +33,8 @@ NAME = "temperance_gaussian"
 LEAF = 64
 # Halves are cut at multiples of this, so that they start where vector registers like it.
 ALIGN = 32
+# Below this a matrix is done before a thread has woken up.
+LEAST_FOR_THREADS = 96
 ROUTINES = {
     "potrf": 5, "trtri": 6, "lauum": 5, "lacpy": 7, "trmm": 11, "syrk": 10, "trsv": 8,
     "trmv": 8, "copy": 5, "axpy": 6,
@@ -184,10 +189,29 @@ def _gaussian(arguments: Sequence[Buffer], results: Sequence[Buffer]) -> None:
     addresses = [panel.items(2) for panel in panels]
     matrices, variances = results[0].items(2), variance.items(0)
     data, *vectors = [vector.items(1) for vector in (y, *results[1:])]
-    for i in range(len(data)):
+
+    def one(i: int) -> None:
         mine = [(a[i], *r) for a, r in zip(addresses, rows, strict=True)]
         given = _Covariance(n, matrices[i], mine, data[i], variances[i])
         (_gradient if len(vectors) == 3 else _value)(lib, given, *(v[i] for v in vectors))
+
+    # Matrices of a batch are chains' or rungs', and each is one thread's: how many threads there
+    # are changes nothing but the time.
+    side_by_side = len(data) > 1 and n >= LEAST_FOR_THREADS and _num_cores() > 1
+    for _ in (_pool().map if side_by_side else map)(one, range(len(data))):
+        pass
+
+
+def _num_cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_num_cores(), "temperance-lapack")
 
 
 @functools.cache
