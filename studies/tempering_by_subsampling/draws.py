@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import jax
 import numpy as np
 from experiment import Experiment, Result
 from mixing import curve, worth
@@ -114,11 +113,3 @@ def drawn_for(seconds: float, call: Callable[[int, Path], Any]) -> Result:
         if name in tempering:
             result[name] = np.asarray(tempering[name]).tolist()
     return result
-
-
-def forget_programs() -> None:
-    """Let go of compiled programs, which a long list of experiments would only pile up."""
-    from temperance.program import forget
-
-    forget()
-    jax.clear_caches()

@@ -7,7 +7,10 @@ lengthened later, and times of two machines never meet in a table.
 
 import json
 import math
+import multiprocessing
+import os
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -83,14 +86,16 @@ def run_all(
     runners: dict[str, Callable[[Experiment], Result]],
     console: Console,
     machine: str,
+    num_cores: int,
     again: bool = False,
 ) -> None:
-    """Every row that is not finished yet; the time left is that of the rows' own seconds."""
+    """Every row that is not finished yet, `num_cores` of them at a time, each on its own core."""
     folder.mkdir(parents=True, exist_ok=True)
     left = [row for row in rows if again or _wanting(read(row, folder), row, machine)]
     if len(left) < len(rows):
         console.print(f"{len(rows) - len(left)} of {len(rows)} experiments are already there")
-    total = sum(row.seconds + COMPILATION[row.kind] for row in left)
+    if not left:
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -98,22 +103,59 @@ def run_all(
         TimeElapsedColumn(),
         TextColumn("{task.fields[left]}"),
     )
-    with Progress(*columns, console=console) as progress:
+    context = multiprocessing.get_context("spawn")
+    cores = _cores(num_cores)
+    free = context.Queue()
+    for core in cores:
+        free.put(core)
+    with (
+        ProcessPoolExecutor(len(cores), context, keep_to, (free,)) as pool,
+        Progress(*columns, console=console) as progress,
+    ):
         task = progress.add_task("", total=len(left), left="")
-        expected = 0.0
-        for row in left:
-            # Rows differ in length by a hundredfold, so time left is not counted in rows.
-            elapsed = progress.tasks[0].elapsed or 0.0
-            pace = elapsed / expected if expected else 1.0
-            words = f"{pace * (total - expected) / 60:.0f} min left"
-            progress.update(task, description=row.name, left=words)
-            result = asdict(row) | {"machine": machine} | runners[row.kind](row)
-            # In one step, so that a run that is stopped leaves no half of a file.
-            partial = row.path(folder).with_suffix(".part")
-            partial.write_text(json.dumps(result, indent=1, default=float))
-            partial.replace(row.path(folder))
-            expected += row.seconds + COMPILATION[row.kind]
-            progress.advance(task)
+        waiting = {pool.submit(_run, row, runners[row.kind], folder, machine): row for row in left}
+        total, done = sum(map(_expected, left)), 0.0
+        try:
+            for future in as_completed(waiting):
+                future.result()
+                row = waiting[future]
+                # Rows differ in length by a hundredfold, so time left is not counted in rows.
+                done += _expected(row)
+                minutes = (progress.tasks[0].elapsed or 0.0) * (total - done) / done / 60
+                progress.update(task, description=row.name, left=f"{minutes:.0f} min left")
+                progress.advance(task)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _cores(num_cores: int) -> list[int | None]:
+    """The cores to use; None where the system does not let a program choose."""
+    if not hasattr(os, "sched_getaffinity"):
+        return [None] * num_cores
+    return [*sorted(os.sched_getaffinity(0))[:num_cores]]
+
+
+def keep_to(free: Any) -> None:
+    """Keep this process to a core of its own, before JAX counts its threads."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    core = free.get()
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+
+
+def _expected(row: Experiment) -> float:
+    return row.seconds + COMPILATION[row.kind]
+
+
+def _run(
+    row: Experiment, runner: Callable[[Experiment], Result], folder: Path, machine: str
+) -> None:
+    result = asdict(row) | {"machine": machine} | runner(row)
+    # In one step, so that a run that is stopped leaves no half of a file.
+    partial = row.path(folder).with_suffix(".part")
+    partial.write_text(json.dumps(result, indent=1, default=float))
+    partial.replace(row.path(folder))
 
 
 def _wanting(kept: Result | None, row: Experiment, machine: str) -> bool:

@@ -8,7 +8,8 @@ A finished experiment is a small file, and a run skips those that it finds: stop
 and start it again. A larger scale runs longer and runs more of the paper's settings. Real data come
 from --data, or from the folder that TEMPERANCE_DATA names; without them their part is left out.
 
-Everything runs on one core unless --cores says otherwise, so that a second of wall time is one of work.
+Each experiment has a core of its own, so that a second of wall time is one of work, and --cores of them
+run side by side.
 """
 
 import argparse
@@ -48,17 +49,7 @@ DEFAULT_SCALE = 0.01
 SHORTEST = 3.0
 
 
-def keep_to(num_cores: int) -> int:
-    """Leave all but some cores to others, where the system lets a program say so."""
-    os.environ["OPENBLAS_NUM_THREADS"] = str(num_cores)
-    if not hasattr(os, "sched_setaffinity"):
-        return os.cpu_count() or 1
-    mine = sorted(os.sched_getaffinity(0))[:num_cores]
-    os.sched_setaffinity(0, mine)
-    return len(mine)
-
-
-def machine(num_cores: int) -> str:
+def machine() -> str:
     model = platform.machine()
     information = Path("/proc/cpuinfo")
     if information.exists():
@@ -66,7 +57,7 @@ def machine(num_cores: int) -> str:
         model = next((li.split(":", 1)[1].strip() for li in lines if "model name" in li), model)
     others = ", ".join(f"{name} {version(name)}" for name in ("jax", "blackjax", "numpy"))
     return (
-        f"{model}, {num_cores} of {os.cpu_count()} cores, {platform.system()}. "
+        f"{model}, one core for each experiment, {platform.system()}. "
         f"Python {platform.python_version()}, temperance {__version__}, {others}."
     )
 
@@ -93,7 +84,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=HERE / "results", help="tables and figures")
     parser.add_argument("--runs", type=Path, help="finished experiments; by default OUT/runs")
     parser.add_argument("--data", type=Path, default=os.environ.get("TEMPERANCE_DATA"))
-    parser.add_argument("--cores", type=int, default=1, help="on how many cores to run")
+    parser.add_argument("--cores", type=int, default=2, help="experiments side by side")
     parser.add_argument("--redraw", action="store_true", help="run nothing")
     parser.add_argument("--again", action="store_true", help="run what is finished once more")
     parser.add_argument("--smoke", action="store_true", help="a little of everything")
@@ -105,8 +96,7 @@ def main() -> None:
     console = Console()
     runs = given.runs or given.out / "runs"
     given.out.mkdir(parents=True, exist_ok=True)
-    # Before anything is compiled: JAX counts its threads once.
-    here = machine(keep_to(given.cores))
+    here = machine()
     if not given.redraw:
         scale = 0.0 if given.smoke else given.scale
         rows = [row for part in given.parts for row in PARTS[part]()]
@@ -128,7 +118,7 @@ def main() -> None:
                 winners.run_tuned, data=given.data, num_warmup=winners.warmup_at(scale)
             ),
         }
-        run_all(rows, runs, runners, console, here, given.again)
+        run_all(rows, runs, runners, console, here, given.cores, given.again)
     results: list[Result] = read_all(runs, None if given.redraw else here)
     if not results:
         console.print(f"There is nothing to draw in {runs}")
