@@ -34,8 +34,8 @@ EFFECT_MEAN, EFFECT_SCALE = 0.5, 0.5
 # once, which takes narrower ones, and makes a better draw for it.
 SWAP_SHARES = tuple(64.0 ** -np.linspace(1, 0, 4))
 TRANSITION_SHARES = tuple(64.0 ** -np.linspace(1, 0, 6))
-COUNTS: Options = {"num_draws": 300, "num_warmup": 100}
-TRANSITIONS: Options = {"num_draws": 170}
+COUNTS: Options = {"num_draws": 190, "num_warmup": 60}
+TRANSITIONS: Options = {"num_draws": 110}
 NUM_STRATA = 8
 QUICK_ROWS = 20_000
 COLUMNS = (
