@@ -9,7 +9,7 @@ The likelihood is the same for an effect and its opposite, so the data say how l
 its sign, and the prior alone weighs the two modes. They are twenty standard deviations apart, with
 fifteen nats between them. On a 64th of the rows a quarter of a nat is left: a subsample is as hot
 as a power of the likelihood, and 64 times cheaper. A row tells something of the effect by |y|
-alone, so the rows are cut into eight strata by |y|, and every subsample has its share of each.
+alone, so the rows are cut into four strata by |y|, and every subsample has its share of each.
 
 With t = effect y / 2 a row's term is -y^2/2 - effect^2/8 + log cosh t.
 """
@@ -34,9 +34,9 @@ EFFECT_MEAN, EFFECT_SCALE = 0.5, 0.5
 # once, which takes narrower ones, and makes a better draw for it.
 SWAP_SHARES = tuple(64.0 ** -np.linspace(1, 0, 4))
 TRANSITION_SHARES = tuple(64.0 ** -np.linspace(1, 0, 6))
-COUNTS: Options = {"num_draws": 190, "num_warmup": 60}
-TRANSITIONS: Options = {"num_draws": 110}
-NUM_STRATA = 8
+COUNTS: Options = {"num_draws": 160, "num_warmup": 60}
+TRANSITIONS: Options = {"num_draws": 90}
+NUM_STRATA = 4
 QUICK_ROWS = 20_000
 COLUMNS = (
     "sampler", "P(effect > 0)", "10⁹ rows", "ESS/s", PER_MILLION, "R-hat", "verdict",
