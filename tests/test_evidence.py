@@ -11,7 +11,7 @@ from scipy.signal import lfilter
 from scipy.special import expit
 from tests import broken_estimates as broken
 
-from temperance import evidence
+from temperance import evidence, mixture
 from temperance.diagnostics import FloatArray
 from temperance.errors import ArgumentError
 from temperance.evidence import Estimate, bridges, mbar, stepping_stones
@@ -107,7 +107,7 @@ def test_constants_move_what_they_should(estimator: Estimator) -> None:
 def test_the_order_of_chains_and_the_chunks_are_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     record = conjugate_record(default_rng(3), num_draws=51)
     whole = mbar(record)
-    monkeypatch.setattr(evidence, "_CHUNK", 100)
+    monkeypatch.setattr(mixture, "_CHUNK", 100)
     parts = mbar(record[::-1])
     np.testing.assert_allclose(parts.per_step, whole.per_step, atol=1e-9)
     assert parts.error == pytest.approx(whole.error, rel=1e-7)
