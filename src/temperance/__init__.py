@@ -1,6 +1,7 @@
 """Tempered MCMC that makes heat cheap: exact draws, log evidence and diagnostics."""
 
 from temperance._version import __version__
+from temperance.batch_law import implied_beta
 from temperance.cite import cite
 from temperance.errors import TemperanceError
 from temperance.gaussian import Gaussian
@@ -12,10 +13,12 @@ from temperance.moves.combine import alternate, repeat
 from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
+from temperance.moves.mint import mint
 from temperance.prefix import PrefixLadder
 from temperance.problem import Problem, Target
 from temperance.report import report
 from temperance.result import load, log_evidence, save
+from temperance.rows import RowLadder
 from temperance.sample import sample
 from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.plain import Plain
@@ -30,8 +33,8 @@ __all__ = [
     "AbstractKernel", "AbstractLadder", "AbstractMove", "AbstractPrior", "AbstractUniformLadder",
     "Gamma", "Gaussian", "GeometricLadder", "HalfNormal", "InverseGamma", "LogNormal", "Matern32",
     "Matern52", "ParallelTempering", "Params", "Plain", "Prediction", "PrefixLadder", "Problem",
-    "SquaredExponential", "Summary", "Target", "TemperanceError", "TemperedTransitions",
-    "__version__", "alternate", "cite", "elliptical_slice", "from_blackjax", "gaussian_process",
-    "hmc", "load", "log_evidence", "mala", "metropolis", "nuts", "predict", "repeat", "report",
-    "sample", "save", "slice_sampling", "summary",
+    "RowLadder", "SquaredExponential", "Summary", "Target", "TemperanceError",
+    "TemperedTransitions", "__version__", "alternate", "cite", "elliptical_slice", "from_blackjax", "gaussian_process",
+    "hmc", "implied_beta", "load", "log_evidence", "mala", "metropolis", "mint", "nuts", "predict",
+    "repeat", "report", "sample", "save", "slice_sampling", "summary",
 ]  # fmt: skip

@@ -25,9 +25,11 @@ class Point(NamedTuple):
     """A position and its components' values, with their gradients where a move uses them.
 
     `gradients[c]` is the gradient of component `c` in the position laid out as one vector. They are
-    vectors of their own: stacked, they would be copied at every step of a trajectory.
+    vectors of their own: stacked, they would be copied at every step of a trajectory. `memory` is
+    what a move that acts on more than the position keeps with it, such as a batch of rows.
     """
 
     position: Position
     components: Float[Array, " components"]
     gradients: tuple[Float[Array, " d"], ...] | None
+    memory: PyTree = None

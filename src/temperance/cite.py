@@ -126,6 +126,31 @@ REFERENCES = {
   eprint = {2402.10797},
   archivePrefix = {arXiv}
 }""",
+    "li2017": """@misc{li2017,
+  author = {Li, Dangna and Wong, Wing H.},
+  title = {Mini-batch tempered {MCMC}},
+  year = {2017},
+  eprint = {1707.09705},
+  archivePrefix = {arXiv}
+}""",
+    "ceperley1999": """@article{ceperley1999,
+  author = {Ceperley, D. M. and Dewing, M.},
+  title = {The penalty method for random walks with uncertain energies},
+  journal = {The Journal of Chemical Physics},
+  volume = {110},
+  number = {20},
+  pages = {9812--9820},
+  year = {1999}
+}""",
+    "andrieu2009": """@article{andrieu2009,
+  author = {Andrieu, Christophe and Roberts, Gareth O.},
+  title = {The pseudo-marginal approach for efficient {Monte} {Carlo} computations},
+  journal = {The Annals of Statistics},
+  volume = {37},
+  number = {2},
+  pages = {697--725},
+  year = {2009}
+}""",
 }
 
 

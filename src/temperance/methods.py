@@ -10,6 +10,7 @@ from temperance.moves.blackjax import nuts, slice_sampling
 from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
+from temperance.moves.mint import mint
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Method:
     references: tuple[str, ...]
     needs_base: bool = True
     evidence: bool = False
+    move: str = "hmc"
 
 
 LADDER_OPTIONS = {
@@ -76,6 +78,24 @@ METHODS = {
             SUBSAMPLE_OPTIONS,
             ("vandemeent2014", "neal1996", "syed2022"),
         ),
+        Method(
+            "mint",
+            "mini-batch tempered Metropolis: the posterior to the power 1/T from few rows a step",
+            {
+                "batch_size": "rows of a batch (default 100)",
+                "alpha": "T = n / batch_size^alpha (default 0.5)",
+                "noise": "penalty (default), common or pseudo-marginal",
+                "temper_prior": "temper the prior too (default), or the likelihood alone",
+                "replace": "draw batches with replacement (default: without)",
+                "most_rows": "how far a batch may grow where it is too noisy (penalty)",
+                "corrected": "take the tilt out of the law (pseudo-marginal)",
+                "exchange": "rows exchanged a step, in place of a fresh batch (pseudo-marginal)",
+                "sweeps_per_draw": "steps for each kept draw (default 1)",
+            },
+            ("li2017", "ceperley1999"),
+            needs_base=False,
+            move="metropolis",
+        ),
     )
 }
 
@@ -85,6 +105,7 @@ MOVES: dict[str, Callable[[], AbstractMove]] = {
     "hmc": hmc,
     "nuts": nuts,
     "slice": slice_sampling,
+    "mint": mint,
 }
 
 # By what a move's repr says of it.
@@ -93,6 +114,8 @@ MOVE_REFERENCES = {
     "Mala(": ("roberts1996",),
     "Hmc(": ("duane1987", "neal2011"),
     "BlackjaxMove(": ("blackjax2024",),
+    "Mint(": ("li2017", "ceperley1999"),
+    "PseudoMarginal(": ("li2017", "andrieu2009"),
     "name='nuts'": ("hoffman2014",),
     "name='slice'": ("neal2003",),
     "name='elliptical_slice'": ("murray2010",),
@@ -106,8 +129,9 @@ def method_named(name: Any) -> Method:
     return METHODS[name]
 
 
-def move_named(move: str | AbstractMove) -> AbstractMove:
+def move_named(move: str | AbstractMove | None, default: str = "hmc") -> AbstractMove:
     """A move, by name or as it is."""
+    move = default if move is None else move
     if isinstance(move, AbstractMove):
         return move
     if not isinstance(move, str):

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from temperance._types import Key, Point
+from temperance.errors import MoveError
 from temperance.ladder import Rung
 
 
@@ -29,13 +30,26 @@ class Params(NamedTuple):
     factor: Float[Array, " d"] | Float[Array, "d d"]
 
 
+class BatchInfo(NamedTuple):
+    """What a mini-batch step says of its batch.
+
+    `num_rows` are the terms it evaluated, `variance` that of the noise in its log ratio, `raised`
+    says that the batch had to grow, and `trusted` that in the end the noise was small enough.
+    """
+
+    num_rows: Float[Array, ""]
+    variance: Float[Array, ""]
+    raised: Float[Array, ""]
+    trusted: Float[Array, ""]
+
+
 class Info(NamedTuple):
     """What one step says of itself; evaluations are of densities, with or without gradient.
 
     `num_values` are those without. A step that says `accepted` returns a point that it evaluated
     itself: what the point knew before may be of other rows. `impossible` says that the step ended
     where the density is zero. `slope` is a gradient that it saw near its start, for warm-up to
-    learn scales from where points carry none.
+    learn scales from where points carry none. `batch` is there if only some rows were looked at.
     """
 
     acceptance: Float[Array, " parts"]
@@ -45,6 +59,7 @@ class Info(NamedTuple):
     num_values: Int[Array, ""] | int = 0
     impossible: Bool[Array, ""] | bool = False
     slope: Float[Array, " d"] | None = None
+    batch: BatchInfo | None = None
 
 
 class AbstractMove(eqx.Module):
@@ -61,6 +76,15 @@ class AbstractMove(eqx.Module):
     metric: eqx.AbstractVar[str]
     step_sizes: eqx.AbstractVar[tuple[float | None, ...]]
     target_acceptance: eqx.AbstractVar[tuple[float, ...]]
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether it runs where points know their log prior alone, and reads a few rows a step."""
+        return False
+
+    def remember(self, point: Point, rung: Rung) -> Point:
+        """A starting point with what the move keeps beside the position."""
+        return point
 
     @abc.abstractmethod
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
@@ -83,6 +107,16 @@ class AbstractMove(eqx.Module):
     def longest_steps(self) -> tuple[float, ...]:
         """Step sizes beyond which a part gains nothing, whatever it accepts."""
         return (math.inf,) * len(self.step_sizes)
+
+
+def refuse_few_rows(move: AbstractMove) -> None:
+    """Raise where a ladder's samplers cannot use a move that reads a few rows."""
+    if move.reads_rows:
+        raise MoveError(
+            f"{type(move).__name__} reads a few rows a step, and never knows the density that a "
+            "swap or a transition has to compare: run it alone, as method='mint' or 'plain', or "
+            "heat by batches with method='mintee'"
+        )
 
 
 def whiten(factor: Array, vector: Float[Array, " d"]) -> Float[Array, " d"]:

@@ -29,6 +29,7 @@ from temperance.geometric import GeometricLadder
 from temperance.ladder import AbstractLadder, SingleRung
 from temperance.move import AbstractMove, Params
 from temperance.problem import Densities, Problem, Target
+from temperance.rows import rows_alone
 from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.plain import Plain
 from temperance.samplers.transitions import TemperedTransitions
@@ -105,8 +106,8 @@ class Plan:
 
     def ladder(self, stage: Stage) -> AbstractLadder:
         d = self.densities
-        if self.method == "plain":
-            return SingleRung(d.whole)
+        if self.method in ALONE:
+            return rows_alone(self.problem, d) if self.move.reads_rows else SingleRung(d.whole)
         assert d.hot is not None
         if self.subsampling is not None:
             return self.subsampling.ladder(stage.betas, pilot=stage.kind == "pilot")
@@ -115,7 +116,7 @@ class Plan:
     def sampler(self, stage: Stage, params: Params) -> Any:
         """The sampler of a stage; transitions are built for drawing only."""
         ladder = self.ladder(stage)
-        if self.method == "plain":
+        if self.method in ALONE:
             return Plain(ladder, self.move, params)
         if self.method in TRANSITIONS and stage.kind == "draw":
             return TemperedTransitions(ladder, self.move, params)
@@ -141,7 +142,7 @@ class Plan:
     def first(self) -> tuple[Stage, PyTree]:
         """The first stage, and what it carries."""
         lengths = rounds(self.num_warmup)
-        if self.method == "plain":
+        if self.method in ALONE:
             betas = (1.0,)
         elif self.betas is not None:
             betas = self.betas
@@ -152,7 +153,7 @@ class Plan:
         if not lengths:
             return self._fresh(Stage("draw", 0, self.num_draws, betas), None)
         unknown = self.num_rungs is None or self.subsampling is not None
-        if self.method != "plain" and self.betas is None and unknown:
+        if self.method not in ALONE and self.betas is None and unknown:
             return self._fresh(Stage("pilot", 0, max(20, self.num_warmup // 20), betas), None)
         return self._fresh(Stage("warm", 0, lengths[0], betas), None)
 
@@ -284,6 +285,8 @@ class Plan:
 
 KINDS = ("pilot", "warm", "draw")
 TRANSITIONS = ("tt", "stt")
+# One rung, and a move there.
+ALONE = ("plain", "mint")
 
 
 @eqx.filter_jit

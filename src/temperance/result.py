@@ -16,6 +16,9 @@ from temperance.errors import FileFormatError, ResultError
 from temperance.evidence import bridges, mbar, stepping_stones
 from temperance.jobs import Finished
 from temperance.layout import Layout
+from temperance.move import AbstractMove
+from temperance.moves.minibatch import Mint
+from temperance.moves.pseudo_marginal import PseudoMarginal
 from temperance.prefix import PrefixLadder
 from temperance.problem import Problem, Target
 from temperance.samplers.parallel import ParallelTempering
@@ -40,7 +43,9 @@ def result_tree(
     return to_datatree(
         layout.split(draws["position"]),
         _sample_stats(draws),
-        {} if isinstance(sampler, Plain) else _tempering(draws, finished),
+        _minibatch(draws, sampler, attrs["num_rows"])
+        if isinstance(sampler, Plain)
+        else _tempering(draws, finished),
         _evidence(draws, sampler),
         problem.dims,
         problem.coords,
@@ -59,14 +64,36 @@ def result_tree(
 
 def _sample_stats(draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     stats = {
-        "lp": draws["lp"],
         "acceptance_rate": draws["acceptance"][:, :, -1].mean(axis=-1),
         "diverging": draws["diverging"][:, :, -1] > 0,
     }
-    for name in ("transition_acceptance", "log_ratio"):
+    for name in ("lp", "transition_acceptance", "log_ratio", "batch_rows", "batch_variance"):
         if name in draws:
             stats[name] = draws[name]
     return stats
+
+
+def _minibatch(draws: dict[str, np.ndarray], sampler: Any, num_rows: int) -> dict[str, Any]:
+    """What a tempered law seen through batches is, and how much noise there was."""
+    if not isinstance(sampler.move, Mint | PseudoMarginal):
+        return {}
+    law = sampler.move.law(num_rows)
+    means = {
+        name: ((), draws[f"batch_{name}"].mean()) for name in ("variance", "raised", "trusted")
+    }
+    return {
+        "beta": (("rung",), np.array([law.beta])),
+        "size": (("rung",), np.array([law.batch_size])),
+        "step_size": (("rung", "part"), np.asarray(sampler.params.step_size)),
+        "move_acceptance": (("rung", "part"), draws["acceptance"].mean(axis=(0, 1))),
+        "noise_variance": (*means["variance"], {"noise": _noise_of(sampler.move)}),
+        "raised_rate": means["raised"],
+        "trusted_rate": means["trusted"],
+    }
+
+
+def _noise_of(move: AbstractMove) -> str:
+    return move.noise if isinstance(move, Mint) else "pseudo-marginal"
 
 
 def _tempering(draws: dict[str, np.ndarray], finished: Finished) -> dict[str, Any]:

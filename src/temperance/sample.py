@@ -21,6 +21,7 @@ from temperance.fingerprint import fingerprint
 from temperance.geometric import check_betas
 from temperance.jobs import HandJob, Job, TunedJob
 from temperance.methods import METHODS, check_options, method_named, move_named
+from temperance.minibatch_options import mint_move
 from temperance.move import AbstractMove
 from temperance.plan import TRANSITIONS, Plan
 from temperance.problem import Densities, Problem, Target, densities_of
@@ -46,7 +47,7 @@ class RunWarning(UserWarning):
 def sample(
     problem: Problem | Target,
     method: Any = "pt",
-    move: str | AbstractMove = "hmc",
+    move: str | AbstractMove | None = None,
     *,
     num_draws: int = 1000,
     num_warmup: int = 1000,
@@ -63,7 +64,8 @@ def sample(
     """Draw from `problem` by `method`, and return an `xarray.DataTree` in ArviZ's schema.
 
     `method` is a name (see `temperance methods`) or a sampler built by hand, which is run as it
-    is: nothing of it is tuned. `move` is how to travel at one temperature, a name or a Move.
+    is: nothing of it is tuned. `move` is how to travel at one temperature, a name or a Move; by
+    default "hmc", and "metropolis" for `mint`.
     The same call with the same `checkpoint` goes on where a killed run stopped, with the same
     draws bit for bit; with a larger `num_draws` it appends. `max_seconds` and `target_ess` stop
     early, after the block in which they are met. `cache=False` keeps compiled programs out of the
@@ -126,14 +128,16 @@ def _tuned(
     problem: Problem | Target,
     densities: Densities,
     name: str,
-    move: str | AbstractMove,
+    move: str | AbstractMove | None,
     counts: Options,
     key: Key,
     options: Options,
 ) -> tuple[Job, str]:
     method = method_named(name)
     check_options(method, options)
-    kernel = move_named(move)
+    kernel = move_named(move, method.move)
+    if name == "mint":
+        kernel = mint_move(problem, kernel, options)
     if method.needs_base and densities.hot is None:
         raise ArgumentError(
             f"method {name!r} heats the target towards a base and this Target has none: give "

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from temperance.batch_law import flattening
 from temperance.diagnostics import ess_between, rhat_between
 
 RHAT, ESS_PER_CHAIN = 1.01, 100
+# Uncorrected noise of this variance flattens by about 8 %; this share of steps may be doubtful.
+SMALL_NOISE, DOUBTFUL = 0.04, 0.01
 LOW_SWAP, FEW_TRIPS, LOW_TRANSITION = 0.1, 5, 0.05
 
 
@@ -68,6 +71,8 @@ def _facts(tree: Any) -> dict[str, Any]:
         facts["row evaluations"] = float(tree.attrs["num_row_evaluations"])
     if "tempering" in tree.children:
         ladder = tree["tempering"].dataset
+        if "noise_variance" in ladder:
+            return facts | _noise_facts(ladder)
         facts["rungs"] = ladder.sizes["rung"]
         if "size" in ladder:
             facts["rows by rung"] = ladder["size"].values
@@ -84,6 +89,17 @@ def _facts(tree: Any) -> dict[str, Any]:
                 f"{float(chosen['log_evidence']):.4f} +- {float(chosen['error']):.4f}"
             )
     return facts
+
+
+def _noise_facts(batches: Any) -> dict[str, Any]:
+    beta = float(batches["beta"].values[0])
+    return {
+        "law": f"the posterior to the power 1/T, T = {1 / beta:.4g} (and not the posterior)",
+        "rows of a batch": int(batches["size"].values[0]),
+        "variance of the noise": float(batches["noise_variance"]),
+        "steps with a larger batch": float(batches["raised_rate"]),
+        "steps to be trusted": float(batches["trusted_rate"]),
+    }
 
 
 def _warnings(tree: Any, table: Any, facts: dict[str, Any]) -> list[str]:
@@ -134,7 +150,7 @@ def _chain_warnings(tree: Any, table: Any) -> list[str]:
 
 
 def _ladder_warnings(ladder: Any, num_draws: int) -> list[str]:
-    found = []
+    found = _noise_warnings(ladder) if "noise_variance" in ladder else []
     if "swap_acceptance" in ladder:
         rates = ladder["swap_acceptance"].values
         worst = int(np.argmin(rates))
@@ -160,6 +176,32 @@ def _ladder_warnings(ladder: Any, num_draws: int) -> list[str]:
             f"{int(left.sum())} of {left.size} replicas ended warm-up where no draw ever was: "
             "there may be modes that the transitions do not reach, and nothing here says how much "
             "they weigh; heat further (hottest=), or use parallel tempering"
+        )
+    return found
+
+
+def _noise_warnings(batches: Any) -> list[str]:
+    variance = float(batches["noise_variance"])
+    noise = str(batches["noise_variance"].attrs["noise"])
+    doubtful = 1 - float(batches["trusted_rate"])
+    found = []
+    if noise == "common" and variance > SMALL_NOISE:
+        found.append(
+            f"the batch's noise has variance {variance:.2g}, and nothing is done about it: the law "
+            "of the draws is flatter than stated, for typical steps by a factor of about "
+            f"{float(flattening(variance)):.2f}; use noise='penalty'"
+        )
+    if noise == "pseudo-marginal" and doubtful > DOUBTFUL:
+        found.append(
+            f"the log density of a state's own batch varies by {variance:.2g}: lucky batches "
+            f"stick, and the draws' law is tilted by up to exp({0.5 * variance:.2g}) where rows "
+            "vary more; give a smaller alpha, exchange= rows, or noise='penalty'"
+        )
+    if noise == "penalty" and doubtful > DOUBTFUL:
+        found.append(
+            f"in {doubtful:.0%} of steps the batch was too noisy for the penalty to make it good, "
+            "even after it grew: the stated law cannot be trusted; give a larger batch_size or "
+            "most_rows, or a smaller alpha"
         )
     return found
 

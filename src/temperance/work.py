@@ -10,6 +10,7 @@ the gradient needs 2 n^3 / 3 more). On nested subsamples
     transitions   the rows that each step down adds, and one value at the first hot rung where the
                   target's move was refused: the subsamples are new, and nobody knows them there
     evidence      every replica on all rows, once a draw
+    mini-batches  every term that a step evaluates, at either end
     refresh       two rows for each pair at each rung, or all rungs again if terms look back
 """
 
@@ -28,6 +29,8 @@ def work(draws: dict[str, np.ndarray], finished: Any, num_rows: int) -> dict[str
     sampler, thin = finished.sampler, finished.sweeps_per_draw
     evaluations = draws["num_evaluations"].sum(axis=(0, 1)) * thin
     ladder = sampler.ladder
+    if "batch_rows" in draws:
+        return {"num_row_evaluations": float(draws["batch_rows"].sum()) * thin}
     if not isinstance(ladder, PrefixLadder):
         return {"num_row_evaluations": float(evaluations.sum()) * num_rows}
     values = draws["num_values"].sum(axis=(0, 1)) * thin

@@ -104,8 +104,11 @@ def run(
     problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="file.py:name or module:name")],
     method: Annotated[str, typer.Option(help="See `temperance methods`.")] = "pt",
     move: Annotated[
-        str, typer.Option(help="A name, or a call such as 'hmc(num_steps=10)'.")
-    ] = "hmc",
+        str | None,
+        typer.Option(
+            help="A name, or a call such as 'hmc(num_steps=10)'. [default: the method's own]"
+        ),
+    ] = None,
     num_draws: Annotated[int, typer.Option(help="Kept draws in each chain.")] = 1000,
     num_warmup: Annotated[int, typer.Option(help="Steps that tune and are thrown away.")] = 1000,
     num_chains: Annotated[int, typer.Option(help="Independent runs, side by side.")] = 4,
@@ -137,7 +140,7 @@ def run(
         options["num_rungs"] = num_rungs
     _check_folder(out)
     asked = load_problem(problem)
-    kernel = parse_move(move)
+    kernel = None if move is None else parse_move(move)
     from temperance.result import save
     from temperance.sample import RunWarning, sample
     from temperance.summary import summary

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 
 from temperance._types import Key, Point
-from temperance.errors import ArgumentError
+from temperance.errors import ArgumentError, MoveError
 from temperance.ladder import Rung
-from temperance.move import AbstractMove, Info, Params
+from temperance.move import AbstractMove, BatchInfo, Info, Params
 
 
 class Repeat(AbstractMove):
@@ -34,6 +34,13 @@ class Repeat(AbstractMove):
     def sees_gradients(self) -> bool:
         return self.move.sees_gradients()
 
+    @property
+    def reads_rows(self) -> bool:
+        return self.move.reads_rows
+
+    def remember(self, point: Point, rung: Rung) -> Point:
+        return self.move.remember(point, rung)
+
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         def once(point: Point, key: Key) -> tuple[Point, Info]:
             return self.move.step(key, point, rung, params)
@@ -47,6 +54,7 @@ class Repeat(AbstractMove):
             jnp.sum(infos.num_values),
             jnp.any(infos.impossible),
             None if infos.slope is None else infos.slope[0],
+            None if infos.batch is None else _together(infos.batch),
         )
 
 
@@ -95,7 +103,17 @@ class Alternate(AbstractMove):
             one.num_values + two.num_values,
             one.impossible | two.impossible,
             one.slope if one.slope is not None else two.slope,
+            _together(jax.tree.map(lambda *pair: jnp.stack(pair), one.batch, two.batch))
+            if one.batch is not None
+            else None,
         )
+
+    @property
+    def reads_rows(self) -> bool:
+        return self.first.reads_rows
+
+    def remember(self, point: Point, rung: Rung) -> Point:
+        return self.second.remember(self.first.remember(point, rung), rung)
 
     def _part(
         self, move: AbstractMove, key: Key, point: Point, rung: Rung, params: Params
@@ -126,6 +144,11 @@ def repeat(move: AbstractMove, times: int) -> AbstractMove:
 
 def alternate(first: AbstractMove, second: AbstractMove) -> AbstractMove:
     """`first` and then `second`, as one move with both parts' step sizes."""
+    if first.reads_rows != second.reads_rows:
+        raise MoveError(
+            f"{first} and {second} cannot take turns: one reads a few rows, and the other needs "
+            "the density of all of them at every point"
+        )
     return Alternate(
         first=first,
         second=second,
@@ -135,6 +158,12 @@ def alternate(first: AbstractMove, second: AbstractMove) -> AbstractMove:
         exact=first.exact and second.exact,
         uses_gradient=first.uses_gradient or second.uses_gradient,
     )
+
+
+def _together(batches: BatchInfo) -> BatchInfo:
+    """What several steps say of their batches, stacked, as one."""
+    means = (jnp.mean(leaf, axis=0) for leaf in batches[1:])
+    return BatchInfo(jnp.sum(batches.num_rows, axis=0), *means)
 
 
 def _wider(one: str, two: str) -> str:

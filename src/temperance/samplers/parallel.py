@@ -26,7 +26,7 @@ from jaxtyping import Array, Float, Int
 from temperance._types import Key, Keys, Point, Position
 from temperance.errors import ArgumentError, MoveError, unknown_name
 from temperance.ladder import AbstractLadder, AbstractUniformLadder, Rung, map_rungs
-from temperance.move import AbstractMove, Info, Params
+from temperance.move import AbstractMove, Info, Params, refuse_few_rows
 from temperance.prefix import PrefixLadder
 from temperance.samplers.lifting import lifted_swaps
 from temperance.samplers.refresh import exchange_rows
@@ -89,6 +89,7 @@ class ParallelTempering(eqx.Module):
     def __check_init__(self):
         if self.scheme not in SCHEMES:
             raise unknown_name("swap scheme", self.scheme, SCHEMES)
+        refuse_few_rows(self.move)
         if not self.move.exact:
             raise MoveError("parallel tempering needs an exact move: swaps spread a rung's bias")
         if self.refresh and not isinstance(self.ladder, PrefixLadder):

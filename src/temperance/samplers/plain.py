@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from temperance._types import Key, Point, Position
-from temperance.ladder import AbstractLadder
+from temperance.ladder import AbstractLadder, Rung
 from temperance.move import AbstractMove, Params
 
 
@@ -19,7 +19,10 @@ class PlainState(NamedTuple):
 
 
 class PlainInfo(NamedTuple):
-    """What the move did, with a rung axis of one so that all samplers read alike."""
+    """What the move did, with a rung axis of one so that all samplers read alike.
+
+    The last ones are of mini-batches (`BatchInfo`), and None where all rows are looked at.
+    """
 
     acceptance: Float[Array, "1 parts"]
     diverging: Float[Array, "1"]
@@ -27,6 +30,10 @@ class PlainInfo(NamedTuple):
     num_values: Float[Array, "1"]
     impossible: Float[Array, "1"]
     slope: Float[Array, "1 d"] | None
+    batch_rows: Float[Array, ""] | None = None
+    batch_variance: Float[Array, ""] | None = None
+    batch_raised: Float[Array, ""] | None = None
+    batch_trusted: Float[Array, ""] | None = None
 
 
 class Plain(eqx.Module):
@@ -42,12 +49,16 @@ class Plain(eqx.Module):
 
     def init(self, position: Position) -> PlainState:
         gradient = self.move.uses_gradient and self.ladder.keeps_gradients
-        return PlainState(self.ladder.evaluate(position, gradient=gradient))
+        point = self.ladder.evaluate(position, gradient=gradient)
+        return PlainState(self.move.remember(point, self._top))
+
+    @property
+    def _top(self) -> Rung:
+        return self.ladder.at(self.ladder.num_rungs - 1)
 
     def step(self, key: Key, state: PlainState) -> tuple[PlainState, PlainInfo]:
         params = jax.tree.map(lambda leaf: leaf[-1], self.params)
-        top = self.ladder.at(self.ladder.num_rungs - 1)
-        point, info = self.move.step(key, state.point, top, params)
+        point, info = self.move.step(key, state.point, self._top, params)
         dtype = info.acceptance.dtype
 
         def row(value: Array | int | bool) -> Array:
@@ -60,6 +71,7 @@ class Plain(eqx.Module):
             row(info.num_values),
             row(info.impossible),
             None if info.slope is None else info.slope[None],
+            *(info.batch or ()),
         )
 
     def positions(self, state: PlainState) -> Position:
@@ -70,7 +82,7 @@ class Plain(eqx.Module):
         """The target's gradient there, where the move keeps gradients."""
         if state.point.gradients is None:
             return None
-        return self.ladder.at(self.ladder.num_rungs - 1).gradient(state.point)[None]
+        return self._top.gradient(state.point)[None]
 
     def trail(self, state: PlainState) -> dict[str, Array]:
         """Nothing is kept between draws."""
@@ -78,5 +90,8 @@ class Plain(eqx.Module):
 
     def snapshot(self, state: PlainState) -> dict[str, Any]:
         """What a draw keeps."""
-        top = self.ladder.at(self.ladder.num_rungs - 1)
-        return {"position": state.point.position, "lp": top.log_density(state.point)}
+        record = {"position": state.point.position}
+        # Where rows are read a few at a time, nobody knows the log density of a draw.
+        if not self.move.reads_rows:
+            record["lp"] = self._top.log_density(state.point)
+        return record

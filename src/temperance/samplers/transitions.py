@@ -29,7 +29,7 @@ from jaxtyping import Array, Float
 from temperance._types import Key, Point, Position
 from temperance.errors import MoveError
 from temperance.ladder import AbstractLadder, Rungs, fold_rungs
-from temperance.move import AbstractMove, Info, Params, acceptance_of
+from temperance.move import AbstractMove, Info, Params, acceptance_of, refuse_few_rows
 from temperance.prefix import PrefixLadder
 
 
@@ -71,6 +71,7 @@ class TemperedTransitions(eqx.Module):
     params: Params
 
     def __check_init__(self):
+        refuse_few_rows(self.move)
         if self.move.reversal() is None or not self.move.exact:
             raise MoveError(
                 f"tempered transitions need an exact move with a reversal, and {self.move} is not: "
