@@ -42,6 +42,7 @@ test-slow: $(READY) ## the tests that take longer
 bench: $(READY_ALL) ## benchmarks, alone and beside other samplers
 	$(BIN)/python -m pytest -W default benchmarks $(ARGS)
 	$(BIN)/python benchmarks/overhead/run.py
+	$(BIN)/python benchmarks/minibatch/run.py
 	$(BIN)/python benchmarks/gaussian_process/run.py
 	$(BIN)/python benchmarks/peers/run.py
 

@@ -9,9 +9,6 @@ in it, plain HMC at most 1.05 x BlackJAX's, and not one evaluation more than the
 
 import argparse
 import csv
-import os
-import platform
-from importlib.metadata import version
 from pathlib import Path
 
 from compare import costs, largest_z
@@ -30,12 +27,12 @@ from programs import (
     tempered,
 )
 from rich.console import Console
+from run_facts import machine, versions
 
 from temperance.runtime import scope
 
 HERE = Path(__file__).parent
 COLUMNS = ("measure", "target", "chains", "loop", "against", "value", "low", "high", "goal", "us")
-PACKAGES = ("temperance", "jax", "jaxlib", "blackjax", "equinox", "numpy")
 # Short enough that many turns fall between two interruptions of a busy machine.
 NUM_SWEEPS = {"gaussian": 2000, "logistic": 100, "pt": 10}
 NUM_LAW_DRAWS = {"gaussian": 20_000, "logistic": 3000}
@@ -86,27 +83,6 @@ def count_rows():
         for kind in ("values", "gradients"):
             row = f"{kind} a PT sweep", target, 1, "ours", "needed", found[kind], "", ""
             yield dict(zip(COLUMNS, (*row, found["needed"], ""), strict=True))
-
-
-def machine():
-    model = platform.machine()
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        lines = information.read_text().splitlines()
-        model = next((li.split(":", 1)[1].strip() for li in lines if "model name" in li), model)
-    return f"{model}, {os.cpu_count()} cores, {platform.system()}"
-
-
-def versions():
-    return f"Python {platform.python_version()}, " + ", ".join(
-        f"{name} {version_of(name)}" for name in PACKAGES
-    )
-
-
-def version_of(name):
-    from temperance import __version__
-
-    return __version__ if name == "temperance" else version(name)
 
 
 INTRODUCTION = f"""\

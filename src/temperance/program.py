@@ -28,6 +28,9 @@ from jaxtyping import PyTree
 
 # Where threads begin to gain more than starting them costs.
 MOST_WORK = 2**11
+# Inside a kernel whoever uses a gathered number gathers it again, so that rows taken from here and
+# there are soon dearer than starting another kernel for them.
+MOST_GATHERED = 2**9
 # A product of matrices does this many multiplications in the time of one logarithm.
 CHEAPER = 8
 # Moving numbers is not working on them: the buffers for draws are large, and written row by row.
@@ -156,6 +159,8 @@ def small(jaxpr: core.Jaxpr) -> bool:
         if name in LIBRARY or (name.startswith("scatter") and not _one_place(equation)):
             return False
         if name not in MOVES and _work(equation) > MOST_WORK:
+            return False
+        if name == "gather" and math.prod(_shape(equation.outvars[0])) > MOST_GATHERED:
             return False
     return True
 
