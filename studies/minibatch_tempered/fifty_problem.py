@@ -39,8 +39,15 @@ class MixtureTerms(eqx.Module):
     """Log density of each row under an equal mixture of unit normals."""
 
     def __call__(self, theta: Array, rows: Array) -> Array:
-        powers = jnp.outer(rows, theta) - 0.5 * theta[None] ** 2
-        return jnp.log(jnp.mean(jnp.exp(powers), axis=1)) - 0.5 * rows**2 - HALF_LOG_2PI
+        def block(rows: Array) -> Array:
+            powers = jnp.outer(rows, theta) - 0.5 * theta[None] ** 2
+            return jnp.log(jnp.mean(jnp.exp(powers), axis=1)) - 0.5 * rows**2 - HALF_LOG_2PI
+
+        whole = rows.size // BLOCK * BLOCK
+        if not whole:
+            return block(rows)
+        first = jax.lax.map(block, rows[:whole].reshape(-1, BLOCK)).ravel()
+        return jnp.concatenate([first, block(rows[whole:])])
 
 
 def block_sums(theta: Array, rows: Array) -> tuple[Array, Array]:

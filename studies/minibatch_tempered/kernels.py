@@ -91,3 +91,11 @@ def rows_a_step(name: str, num_rows: int, batch: int) -> int:
     if not name.startswith("mint"):
         return num_rows
     return batch if "pseudo" in name else 2 * batch
+
+
+def energy_options(name: str, num_rows: int) -> dict[str, Any]:
+    """What `sample` is told of "ee" and of "mintee": seven chains, as in the paper."""
+    options: dict[str, Any] = {"num_rungs": 7}
+    if name == "mintee":
+        options["smallest_batch"] = num_rows // 100
+    return options

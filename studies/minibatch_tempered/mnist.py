@@ -68,7 +68,7 @@ def _walk(row: Experiment, data: Path) -> tuple[Any, float]:
     words = row.sampler.split()
     alpha = float(words[-1]) if len(words) > 1 else 1.0
     sampler = walker(row.sampler, mnist(data), BATCH, alpha)
-    num_tuning = 3000 if words[0] == "mint" else 300
+    num_tuning = int(row.seconds * (300 if words[0] == "mint" else 20)) + 200
     step, _ = tuned_step(
         sampler, jax.random.key(1000 + row.seed), jnp.asarray(_start(1000 + row.seed), float),
         FIRST_STEP.get(words[0], 0.05), num_tuning,
@@ -84,7 +84,7 @@ def run_accuracy(row: Experiment, data: Path) -> Result:
         rows = rows_a_step(row.sampler, NUM_ROWS, BATCH)
         count = max(1, round(NUM_ROWS / rows))
         curve, moved, accepted = [[0.0, 0.0, float(accuracy(data, _start(row.seed)))]], [], []
-        num_steps, block = 0, {"wall": 0.0, "cpu": 0.0}
+        num_steps, block, last = 0, {"wall": 0.0, "cpu": 0.0}, np.asarray(start)
         for block in blocks(
             sampler, step, start, row.seed, row.seconds, count, 1, MOST_STEPS // count
         ):
@@ -96,8 +96,10 @@ def run_accuracy(row: Experiment, data: Path) -> Result:
                 done = num_steps + i + 1
                 second = block["wall"] - before * (count - 1 - i) / count
                 curve.append([done * rows / NUM_ROWS, second, float(found[i])])
-            jumps = np.linalg.norm(np.diff(block["positions"][0], axis=0), axis=1)
-            moved += jumps[jumps > 0].tolist()[:10]
+            path = np.concatenate([last, block["positions"][0]])
+            jumps = np.linalg.norm(np.diff(path, axis=0), axis=1)
+            moved += jumps[jumps > 0].tolist()
+            last = path[-1:]
             accepted.append(block["acceptance"])
             num_steps += count
     reached = next((point for point in curve if point[2] >= GOOD), None)
