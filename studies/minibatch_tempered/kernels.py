@@ -55,15 +55,19 @@ def start_of(problem: tp.Problem) -> Array:
     return jnp.zeros(sum(leaf.size for leaf in jax.tree.leaves(problem.example())))
 
 
-def full_walker(problem: tp.Problem, temperature: float) -> tp.Plain:
-    """Random-walk Metropolis on all rows, prior and likelihood both tempered."""
+def full_walker(problem: tp.Problem, temperature: float, root: Any = None) -> tp.Plain:
+    """Random-walk Metropolis on all rows, prior and likelihood both tempered.
+
+    Steps follow `root`, a lower root of a covariance; without it they are the same in all directions.
+    """
     data = jax.tree.map(jnp.asarray, problem.data)
     hot = Share(problem.log_prior, temperature)
     cold = Share(Total(problem.terms, data), temperature)
     # A ladder has two rungs at least, and Plain stays on the last.
     ladder = tp.GeometricLadder(hot, cold, [0.5, 1.0])
-    params = tp.Params(jnp.ones((2, 1)), jnp.ones((2, start_of(problem).size)))
-    return tp.Plain(ladder, tp.metropolis(1.0, metric="unit"), params)
+    factor = jnp.ones(start_of(problem).size) if root is None else jnp.asarray(root)
+    params = tp.Params(jnp.ones((2, 1)), jnp.stack([factor, factor]))
+    return tp.Plain(ladder, tp.metropolis(1.0, metric="unit" if root is None else "dense"), params)
 
 
 def mint_walker(problem: tp.Problem, noise: str, batch: int, alpha: float) -> Any:
@@ -71,12 +75,22 @@ def mint_walker(problem: tp.Problem, noise: str, batch: int, alpha: float) -> An
     raise NotImplementedError(f"tp.mint: {noise} {batch} {alpha} {problem.num_rows}")
 
 
-def walker(name: str, problem: tp.Problem, batch: int, alpha: float) -> Any:
+def exact_walker(name: str, problem: tp.Problem, batch: int, mode: Any, root: Any) -> Any:
+    """A random walk along `root` that is exact and looks at few rows: "tuna" or "delayed".
+
+    TunaMH needs bounds |l_i(x) - l_i(y)| <= c_i |x - y|; the norm of a row is one for a logistic
+    term. `mode` is for kernels with control variates.
+    """
+    raise NotImplementedError(f"tp.{name}: {problem.num_rows} {batch} {mode} {root}")
+
+
+def walker(name: str, problem: tp.Problem, batch: int, alpha: float, root: Any = None) -> Any:
     """A walker by name: "mcmc", "tempered" or "mint NOISE"."""
     words = name.split()
     if words[0] == "mint":
         return mint_walker(problem, words[1], batch, alpha)
-    return full_walker(problem, problem.num_rows / batch**alpha if words[0] == "tempered" else 1.0)
+    heat = problem.num_rows / batch**alpha if words[0] == "tempered" else 1.0
+    return full_walker(problem, heat, root)
 
 
 def with_step(sampler: Any, step: Any) -> Any:

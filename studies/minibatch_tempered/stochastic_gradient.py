@@ -8,8 +8,8 @@ A batch of m rows adds e^2 n^2 V / m to the injected 2 e, V the variance of a ro
 n = 10^6, m = 1000 and V = 1/2 that is 250 times as much at e = 10^-6 and 2.5 times at 10^-8. The first
 steps are therefore far hotter than the posterior, and still far colder than what joins its modes.
 
-SGHMC makes 10 steps of h = sqrt(e) / 10 with one batch and a friction of 10^4, which is more than
-what the gradient's noise adds, h n^2 V / (2 m), once h is below 4 10^-5.
+SGHMC makes 10 steps of h = sqrt(e) / 10 with one batch and a friction of 10 sqrt(n), 10^4 here, which is more
+than what the gradient's noise adds, h n^2 V / (2 m), once h is below 4 10^-5.
 """
 
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ import temperance as tp
 POWER = 0.55
 NUM_STEPS, FALL = 10**6, 100.0
 OFFSET = NUM_STEPS / (FALL ** (1 / POWER) - 1)
-FRICTION, NUM_INTEGRATION = 1e4, 10
+NUM_INTEGRATION = 10
 
 
 class GradientState(NamedTuple):
@@ -71,7 +71,7 @@ class StochasticGradient(eqx.Module):
         if self.kind == "sgld":
             new = blackjax.sgld(gradient).step(key_step, state.position, rows, size)
         else:
-            kernel = blackjax.sghmc(gradient, NUM_INTEGRATION, alpha=FRICTION)
+            kernel = blackjax.sghmc(gradient, NUM_INTEGRATION, alpha=10 * num_rows**0.5)
             new = kernel.step(key_step, state.position, rows, jnp.sqrt(size) / 10)
         return GradientState(new, state.count + 1), GradientInfo(jnp.ones(()))
 
