@@ -1,4 +1,4 @@
-"""The parts of studies/minibatch_tempered that have an exact answer, and a run of a little of everything."""
+"""Parts of studies/minibatch_tempered that have an exact answer, and a little of all."""
 
 import importlib
 import subprocess
@@ -41,7 +41,7 @@ def test_nodes_keep_sums_of_smooth_functions(part):
 
 
 def test_correction_makes_a_normal_logistic(part):
-    points, weights, error = part("acceptance_tests").correction()
+    _, weights, error = part("acceptance_tests").correction()
     assert np.all(weights >= 0)
     assert error < 1e-5
     # Without the correction a normal law of the logistic's variance is a hundredth off.

@@ -92,7 +92,7 @@ def _accuracy(rows: Rows, path: Path) -> None:
             mean, error = many.mean(0), many.std(0) / np.sqrt(len(many))
             axis.plot(ends, mean, color=colour, label=name)
             axis.fill_between(ends, mean - error, mean + error, color=colour, alpha=0.25)
-    for axis, title in zip(axes, ("passes over the data", "seconds"), strict=True):
+    for axis, title in zip(axes, ("passes over the data", "CPU seconds"), strict=True):
         axis.axhline(0.99, color="k", ls="--", lw=0.8)
         axis.set(xlabel=title, xscale="log", ylim=(0.3, 1.01))
     axes[0].set_ylabel("accuracy on test images")

@@ -77,7 +77,7 @@ def _walk(row: Experiment, data: Path) -> tuple[Any, float]:
 
 
 def run_accuracy(row: Experiment, data: Path) -> Result:
-    """One walk: accuracy by passes and seconds."""
+    """One walk: accuracy by passes over the rows and CPU seconds."""
     with scope("single"):
         sampler, step = _walk(row, data)
         start = jnp.asarray(_start(row.seed), float)[None]
@@ -88,13 +88,13 @@ def run_accuracy(row: Experiment, data: Path) -> Result:
         for block in blocks(
             sampler, step, start, row.seed, row.seconds, count, 1, MOST_STEPS // count
         ):
-            before = block["wall"] - (curve[-1][1] if curve else 0.0)
+            before = block["cpu"] - curve[-1][1]
             found = accuracy(data, block["positions"][0])
             # Every step of the first passes, and then the last of a pass.
             every = range(count) if num_steps < 3 * count else (count - 1,)
             for i in every:
                 done = num_steps + i + 1
-                second = block["wall"] - before * (count - 1 - i) / count
+                second = block["cpu"] - before * (count - 1 - i) / count
                 curve.append([done * rows / NUM_ROWS, second, float(found[i])])
             path = np.concatenate([last, block["positions"][0]])
             jumps = np.linalg.norm(np.diff(path, axis=0), axis=1)

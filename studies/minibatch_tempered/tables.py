@@ -121,7 +121,7 @@ def _accuracy(kinds: dict[str, Rows]) -> list[str]:
             mean_and_error(epochs) if len(reached) else "", mean_and_error(seconds) if len(reached) else "",
         ))  # fmt: skip
     head = ("sampler", "seeds", "accepted", "length of a step", "the paper's", "accuracy, last quarter",
-            "seeds that reach 0.99", "after passes", "after seconds")  # fmt: skip
+            "seeds that reach 0.99", "after passes", "after CPU s")  # fmt: skip
     best = kinds["accuracy"][0]["best_accuracy"] if kinds["accuracy"] else float("nan")
     text = f"Accuracy of the current draw on the test images; that of the posterior's mode is {best:.4f}."
     return table("MNIST: accuracy", text, head, rows)

@@ -35,7 +35,7 @@ def drawn(
     jax.block_until_ready(block(state, key))
     found, count = [], 0
     began, before = time.perf_counter(), time.process_time()
-    while time.perf_counter() - began < seconds:
+    while time.process_time() - before < seconds:
         state, positions = block(state, jax.random.fold_in(key, count))
         found.append(np.asarray(positions))
         count += 1

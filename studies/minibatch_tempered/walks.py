@@ -2,6 +2,7 @@
 
 The step is tuned by a stochastic approximation of its logarithm, with gains t^(-0.6), to accept a
 proportion, and the mean over its second half is kept. Tuning and compiling are told apart from drawing.
+Seconds are the process's own, which other programs on the machine do not change.
 """
 
 import time
@@ -91,5 +92,5 @@ def blocks(
             "wall": wall,
             "cpu": cpu,
         }
-        if wall > seconds:
+        if cpu > seconds:
             return
