@@ -28,5 +28,5 @@ TABLE_2 = (
     Printed(74.06, 1400, (13.60, 3.16, 5.12, 8.45, 13.69, 20.02, 35.96)),
     Printed(103.51, 1000, (6.08, 1.74, 3.07, 5.60, 10.44, 18.71, 54.37)),
 )
-# Mean lengths of accepted steps in the logistic regression.
+# Average sizes of accepted steps in the logistic regression.
 STEP_LENGTHS = {"mint": 1.71, "tempered": 1.50, "mcmc": 0.05}

@@ -116,11 +116,11 @@ def _accuracy(kinds: dict[str, Rows]) -> list[str]:
         epochs, seconds = np.transpose(reached) if reached else ([], [])
         rows.append((
             name, len(group), mean_and_error([row["acceptance"] for row in group]),
-            mean_and_error([row["length"] for row in group]), STEP_LENGTHS.get(name.split()[0], ""),
+            mean_and_error([row["length"] / row["dimension"] ** 0.5 for row in group]), STEP_LENGTHS.get(name.split()[0], ""),
             mean_and_error([row["last"] for row in group]), len(reached),
             mean_and_error(epochs) if len(reached) else "", mean_and_error(seconds) if len(reached) else "",
         ))  # fmt: skip
-    head = ("sampler", "seeds", "accepted", "length of a step", "the paper's", "accuracy, last quarter",
+    head = ("sampler", "seeds", "accepted", "step a coordinate", "the paper's", "accuracy, last quarter",
             "seeds that reach 0.99", "after passes", "after CPU s")  # fmt: skip
     best = kinds["accuracy"][0]["best_accuracy"] if kinds["accuracy"] else float("nan")
     text = f"Accuracy of the current draw on the test images; that of the posterior's mode is {best:.4f}."
