@@ -7,12 +7,9 @@ for granted. A flat prior, which the paper has, leaves no posterior here: some p
 
 import functools
 from pathlib import Path
-from typing import Any
 
-import equinox as eqx
-import jax
 import numpy as np
-from jaxtyping import Array
+from logistic import LogisticTerms
 from scipy.optimize import minimize
 from scipy.special import expit
 
@@ -21,15 +18,6 @@ import temperance as tp
 FILE = "mnist/mnist_1v7.npz"
 SEVEN = 7
 DIMENSION = 785
-
-
-class LogisticTerms(eqx.Module):
-    """Bernoulli terms of a linear predictor."""
-
-    def __call__(self, coefficients: Array, data: Any) -> Array:
-        rows, labels = data
-        logits = rows @ coefficients
-        return labels * logits - jax.nn.softplus(logits)
 
 
 @functools.cache

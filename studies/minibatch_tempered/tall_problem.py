@@ -11,7 +11,7 @@ import functools
 from typing import Any
 
 import numpy as np
-from mnist_problem import LogisticTerms
+from logistic import LogisticTerms
 from scipy.special import expit
 
 import temperance as tp
