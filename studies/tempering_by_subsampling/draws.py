@@ -1,18 +1,15 @@
 """Run a sampler with the paper's settings for some seconds, and say what it is worth.
 
-The run goes through `sample` with a checkpoint: a first call compiles and makes the first draws, and
-further calls append as many as there is time for. Seconds are those of drawing alone. Chains start at
-draws from the prior: the paper starts at the prior's mean, at half and at twice it, which for the
+Chains start at draws from the prior: the paper starts at the prior's mean, at half and at twice it, which for the
 normal are one and the same point, and says nothing of over-dispersion for the others.
 """
 
-import time
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from drawing import drawn_for
 from experiment import Experiment, Result
 from mixing import curve, worth
 from problems import problem_named
@@ -24,7 +21,6 @@ from temperance.runtime import scope
 
 # Sweeps a kept draw: those of the normal are so cheap that keeping them would be most of the work.
 THIN = {"normal": 8, "gp": 1}
-MOST_DRAWS = 40_000
 SPREAD_CHAINS = 60
 
 
@@ -71,45 +67,3 @@ def _call(row: Experiment, num_chains: int, thin: int) -> Callable[..., Any]:
         )
 
     return call
-
-
-def drawn_for(seconds: float, call: Callable[[int, Path], Any]) -> Result:
-    """Draws made in about `seconds`, with the wall and CPU time of drawing them.
-
-    The first call, of one draw, is not counted: it compiles and, with a method by name, warms up.
-    """
-    with TemporaryDirectory() as folder:
-        checkpoint = Path(folder) / "run.zarr"
-        began = time.perf_counter()
-        tree = call(1, checkpoint)
-        first = time.perf_counter() - began
-        wall = cpu = 0.0
-        done, more = 1, 7
-        while wall < seconds and done < MOST_DRAWS:
-            before = time.process_time()
-            target = min(done + more, MOST_DRAWS)
-            tree = call(target, checkpoint)
-            wall += tree.attrs["seconds"]
-            cpu += time.process_time() - before
-            # Four times as many again at most: the first calls are too short to know the pace.
-            more = int(np.clip((seconds - wall) * (target - 1) / wall, 1, 4 * target))
-            done = target
-    leaves = [np.asarray(tree["posterior"][name]) for name in tree["posterior"].data_vars]
-    draws = np.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in leaves], axis=-1)
-    share = (done - 1) / done
-    result = {
-        "draws": draws,
-        "num_draws": done,
-        "wall": wall,
-        "cpu": cpu,
-        "first_call": first,
-        "rows": float(tree.attrs["num_row_evaluations"]) * share,
-        "acceptance": float(np.mean(tree["sample_stats"]["acceptance_rate"])),
-    }
-    if "num_cubes" in tree.attrs:
-        result["cubes"] = float(tree.attrs["num_cubes"]) * share
-    tempering = tree["tempering"] if "tempering" in tree.children else {}
-    for name in ("transition_rate", "swap_acceptance"):
-        if name in tempering:
-            result[name] = np.asarray(tempering[name]).tolist()
-    return result

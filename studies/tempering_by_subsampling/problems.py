@@ -24,6 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
+from logistic import LogisticTerms
 
 import temperance as tp
 
@@ -97,15 +98,6 @@ def truth(name: str, dimension: int) -> Any:
 
 
 # -- real data -------------------------------------------------------------------------------------
-
-
-class LogisticTerms(eqx.Module):
-    """Bernoulli terms of a linear predictor."""
-
-    def __call__(self, coefficients: Array, data: Any) -> Array:
-        rows, labels = data
-        logits = rows @ coefficients
-        return labels * logits - jax.nn.softplus(logits)
 
 
 def adult(folder: Path, num_rows: int) -> tp.Problem:

@@ -12,13 +12,13 @@ Each experiment has a core of its own, so that a second of wall time is one of w
 run side by side.
 """
 
-import argparse
 import functools
-import os
-import platform
 import re
-from importlib.metadata import version
+import sys
 from pathlib import Path
+
+# What the studies share lies beside them.
+sys.path.append(str(Path(__file__).parents[1]))
 
 import convergence
 import cost
@@ -29,11 +29,9 @@ import mobility
 import sizes
 import tables
 import winners
-from experiment import Experiment, Result, chosen, read_all, run_all
+from experiment import Experiment, Result, arguments, chosen, machine, read_all, run_all
 from rich.console import Console
 from settings import SAMPLERS
-
-from temperance import __version__
 
 HERE = Path(__file__).parent
 PARTS = {
@@ -47,19 +45,8 @@ PARTS = {
 # Everything is chosen by the scale; this one takes about ten minutes on two cores.
 DEFAULT_SCALE = 0.01
 SHORTEST = 3.0
-
-
-def machine() -> str:
-    model = platform.machine()
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        lines = information.read_text().splitlines()
-        model = next((li.split(":", 1)[1].strip() for li in lines if "model name" in li), model)
-    others = ", ".join(f"{name} {version(name)}" for name in ("jax", "blackjax", "numpy"))
-    return (
-        f"{model}, one core for each experiment, {platform.system()}. "
-        f"Python {platform.python_version()}, temperance {__version__}, {others}."
-    )
+# What compiling, and warming up, adds to a row's own seconds.
+COMPILATION = {"cost": 40.0, "mobility": 60.0, "draws": 8.0, "spread": 8.0, "tuned": 40.0}
 
 
 def smoke() -> list[Experiment]:
@@ -74,25 +61,8 @@ def smoke() -> list[Experiment]:
     ]
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--scale", type=float, default=DEFAULT_SCALE, help="1 is everything")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--only", default="", help="a pattern of experiments' names, e.g. gp-n512")
-    parser.add_argument("--out", type=Path, default=HERE / "results", help="tables and figures")
-    parser.add_argument("--runs", type=Path, help="finished experiments; by default OUT/runs")
-    parser.add_argument("--data", type=Path, default=os.environ.get("TEMPERANCE_DATA"))
-    parser.add_argument("--cores", type=int, default=2, help="experiments side by side")
-    parser.add_argument("--redraw", action="store_true", help="run nothing")
-    parser.add_argument("--again", action="store_true", help="run what is finished once more")
-    parser.add_argument("--smoke", action="store_true", help="a little of everything")
-    return parser.parse_args()
-
-
 def main() -> None:
-    given = arguments()
+    given = arguments(__doc__, list(PARTS), HERE / "results", DEFAULT_SCALE)
     console = Console()
     runs = given.runs or given.out / "runs"
     given.out.mkdir(parents=True, exist_ok=True)
@@ -118,7 +88,7 @@ def main() -> None:
                 winners.run_tuned, data=given.data, num_warmup=winners.warmup_at(scale)
             ),
         }
-        run_all(rows, runs, runners, console, here, given.cores, given.again)
+        run_all(rows, runs, runners, console, here, given.cores, COMPILATION, given.again)
     results: list[Result] = read_all(runs, None if given.redraw else here)
     if not results:
         console.print(f"There is nothing to draw in {runs}")

@@ -5,13 +5,13 @@ thrown away included. The paper's own estimator (`ess_between`) comes first and 
 star marks a run whose R-hat, as the paper defines it, is 1.1 or more.
 """
 
-import csv
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import dimensions
 import numpy as np
+from experiment import write_csv
 from printed import EXPECTED_COST, OBSERVED_COST, TABLE_1, TABLE_2
 from settings import HMC_STEP, SAMPLERS
 from sizes import PANELS
@@ -100,15 +100,6 @@ def _over_seeds(rows: Rows) -> Rows:
         | {"num_seeds": len(group)}
         for group in groups.values()
     ]
-
-
-def write_csv(path: Path, rows: Rows) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(
-            {k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows
-        )
 
 
 def write_all(results: Rows, folder: Path, machine: str) -> None:

@@ -19,7 +19,7 @@ import blackjax
 import equinox as eqx
 import jax
 import numpy as np
-from draws import drawn_for
+from drawing import drawn_for
 from experiment import Experiment, Result
 from mixing import worth
 from problems import FILES, problem_named

@@ -5,29 +5,45 @@ many seconds or more on the same machine by the same versions, so that it can be
 lengthened later, and times of two machines never meet in a table.
 """
 
+import argparse
+import csv
 import json
 import math
 import multiprocessing
 import os
+import platform
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-# What compiling, and warming up, adds to a row's own seconds; for the time left and nothing else.
-COMPILATION = {"cost": 40.0, "mobility": 60.0, "draws": 8.0, "spread": 8.0, "tuned": 40.0}
+from temperance import __version__
+
+
+def machine() -> str:
+    """The processor, and the versions that a time depends on."""
+    model = platform.machine()
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        lines = information.read_text().splitlines()
+        model = next((li.split(":", 1)[1].strip() for li in lines if "model name" in li), model)
+    others = ", ".join(f"{name} {version(name)}" for name in ("jax", "blackjax", "numpy"))
+    return (
+        f"{model}, one core for each experiment, {platform.system()}. "
+        f"Python {platform.python_version()}, temperance {__version__}, {others}."
+    )
 
 
 @dataclass(frozen=True)
 class Experiment:
     """One row. `least` and `most` are the scales between which it is run; `seconds` are at scale 1.
 
-    `kind` says which function runs it: "cost" (all samplers of one problem take turns), "draws" (a
-    sampler with the paper's settings), "spread" (the same with many chains) or "tuned" (by name).
+    `kind` says which of a study's functions runs it.
     """
 
     kind: str
@@ -55,6 +71,26 @@ class Experiment:
 Result = dict[str, Any]
 
 
+def arguments(
+    description: str | None, parts: list[str], out: Path, scale: float
+) -> argparse.Namespace:
+    """What a study may be told on the command line."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--scale", type=float, default=scale, help="1 is everything")
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
+    parser.add_argument("--only", default="", help="a pattern of experiments' names, e.g. gp-n512")
+    parser.add_argument("--out", type=Path, default=out, help="tables and figures")
+    parser.add_argument("--runs", type=Path, help="finished experiments; by default OUT/runs")
+    parser.add_argument("--data", type=Path, default=os.environ.get("TEMPERANCE_DATA"))
+    parser.add_argument("--cores", type=int, default=2, help="experiments side by side")
+    parser.add_argument("--redraw", action="store_true", help="run nothing")
+    parser.add_argument("--again", action="store_true", help="run what is finished once more")
+    parser.add_argument("--smoke", action="store_true", help="a little of everything")
+    return parser.parse_args()
+
+
 def chosen(rows: Iterable[Experiment], scale: float, shortest: float) -> list[Experiment]:
     """The rows of a scale, each once, with its own seconds: `shortest` at least."""
     found: dict[str, Experiment] = {}
@@ -80,6 +116,16 @@ def read_all(folder: Path, machine: str | None) -> list[Result]:
     return [result for result in found if machine in (None, result["machine"])]
 
 
+def write_csv(path: Path, rows: Sequence[Result]) -> None:
+    """Rows of equal columns as a table."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(
+            {k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows
+        )
+
+
 def run_all(
     rows: Sequence[Experiment],
     folder: Path,
@@ -87,9 +133,18 @@ def run_all(
     console: Console,
     machine: str,
     num_cores: int,
+    compilation: dict[str, float],
     again: bool = False,
 ) -> None:
-    """Every row that is not finished yet, `num_cores` of them at a time, each on its own core."""
+    """Every row that is not finished yet, `num_cores` of them at a time, each on its own core.
+
+    `compilation` is what compiling and warming up add to a row's own seconds, by kind; it is for
+    the time left and nothing else.
+    """
+
+    def expected(row: Experiment) -> float:
+        return row.seconds + compilation[row.kind]
+
     folder.mkdir(parents=True, exist_ok=True)
     left = [row for row in rows if again or _wanting(read(row, folder), row, machine)]
     if len(left) < len(rows):
@@ -114,13 +169,13 @@ def run_all(
     ):
         task = progress.add_task("", total=len(left), left="")
         waiting = {pool.submit(_run, row, runners[row.kind], folder, machine): row for row in left}
-        total, done = sum(map(_expected, left)), 0.0
+        total, done = sum(map(expected, left)), 0.0
         try:
             for future in as_completed(waiting):
                 future.result()
                 row = waiting[future]
                 # Rows differ in length by a hundredfold, so time left is not counted in rows.
-                done += _expected(row)
+                done += expected(row)
                 minutes = (progress.tasks[0].elapsed or 0.0) * (total - done) / done / 60
                 progress.update(task, description=row.name, left=f"{minutes:.0f} min left")
                 progress.advance(task)
@@ -142,10 +197,6 @@ def keep_to(free: Any) -> None:
     core = free.get()
     if core is not None:
         os.sched_setaffinity(0, {core})
-
-
-def _expected(row: Experiment) -> float:
-    return row.seconds + COMPILATION[row.kind]
 
 
 def _run(

@@ -1,0 +1,115 @@
+"""The samplers under study, each built by one function; what this library calls them is said here only.
+
+A *walker* is a sampler with `init(position)`, `step(key, state) -> (state, info)` with `info.acceptance`,
+`positions(state)` with a leading axis of one, and `params` with the step size, as `tp.Plain` has them.
+`rows_a_step` says how many terms it evaluates in a step.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+import temperance as tp
+
+NOISES = ("penalty", "common", "pseudo-marginal")
+# What a sampler of the study needs of the library, if it is not there yet.
+NEEDS = {"mint": "mint", "tuna": "tuna", "delayed": "delayed"}
+METHOD_NEEDS = {"ee": "ee", "mintee": "mintee"}
+
+
+def available(sampler: str) -> bool:
+    """Whether the library has what a sampler is built from."""
+    first = sampler.split()[0]
+    if first in METHOD_NEEDS:
+        from temperance.methods import METHODS
+
+        return METHOD_NEEDS[first] in METHODS
+    return hasattr(tp, NEEDS.get(first, "sample"))
+
+
+class Share(eqx.Module):
+    """A log density over T."""
+
+    density: Any
+    temperature: float
+
+    def __call__(self, position: Any) -> Array:
+        return self.density(position) / self.temperature
+
+
+class Total(eqx.Module):
+    """The log likelihood of all rows."""
+
+    terms: Any
+    data: Any
+
+    def __call__(self, position: Any) -> Array:
+        return jnp.sum(self.terms(position, self.data))
+
+
+def start_of(problem: tp.Problem) -> Array:
+    """The prior's mean, where all walkers of a problem may start."""
+    return jnp.zeros(sum(leaf.size for leaf in jax.tree.leaves(problem.example())))
+
+
+def full_walker(problem: tp.Problem, temperature: float, root: Any = None) -> tp.Plain:
+    """Random-walk Metropolis on all rows, prior and likelihood both tempered.
+
+    Steps follow `root`, a lower root of a covariance; without it they are the same in all directions.
+    """
+    data = jax.tree.map(jnp.asarray, problem.data)
+    hot = Share(problem.log_prior, temperature)
+    cold = Share(Total(problem.terms, data), temperature)
+    # A ladder has two rungs at least, and Plain stays on the last.
+    ladder = tp.GeometricLadder(hot, cold, [0.5, 1.0])
+    factor = jnp.ones(start_of(problem).size) if root is None else jnp.asarray(root)
+    params = tp.Params(jnp.ones((2, 1)), jnp.stack([factor, factor]))
+    return tp.Plain(ladder, tp.metropolis(1.0, metric="unit" if root is None else "dense"), params)
+
+
+def mint_walker(problem: tp.Problem, noise: str, batch: int, alpha: float) -> Any:
+    """Random-walk MINT at T = n / batch^alpha, prior and likelihood both tempered."""
+    raise NotImplementedError(f"tp.mint: {noise} {batch} {alpha} {problem.num_rows}")
+
+
+def exact_walker(name: str, problem: tp.Problem, batch: int, mode: Any, root: Any) -> Any:
+    """A random walk along `root` that is exact and looks at few rows: "tuna" or "delayed".
+
+    TunaMH needs bounds |l_i(x) - l_i(y)| <= c_i |x - y|; the norm of a row is one for a logistic
+    term. `mode` is for kernels with control variates.
+    """
+    raise NotImplementedError(f"tp.{name}: {problem.num_rows} {batch} {mode} {root}")
+
+
+def walker(name: str, problem: tp.Problem, batch: int, alpha: float, root: Any = None) -> Any:
+    """A walker by name: "mcmc", "tempered" or "mint NOISE"."""
+    words = name.split()
+    if words[0] == "mint":
+        return mint_walker(problem, words[1], batch, alpha)
+    heat = problem.num_rows / batch**alpha if words[0] == "tempered" else 1.0
+    return full_walker(problem, heat, root)
+
+
+def with_step(sampler: Any, step: Any) -> Any:
+    """The same walker with another step size."""
+    return eqx.tree_at(
+        lambda s: s.params.step_size, sampler, jnp.full_like(sampler.params.step_size, step)
+    )
+
+
+def rows_a_step(name: str, num_rows: int, batch: int) -> int:
+    """Terms evaluated in a step. A batch that is new and common is evaluated at both ends."""
+    if not name.startswith("mint"):
+        return num_rows
+    return batch if "pseudo" in name else 2 * batch
+
+
+def energy_options(name: str, num_rows: int) -> dict[str, Any]:
+    """What `sample` is told of "ee" and of "mintee": seven chains, as in the paper."""
+    options: dict[str, Any] = {"num_rungs": 7}
+    if name == "mintee":
+        options["smallest_batch"] = num_rows // 100
+    return options

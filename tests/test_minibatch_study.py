@@ -1,0 +1,120 @@
+"""Parts of studies/minibatch_tempered that have an exact answer, and a little of all."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import gamma, norm
+
+STUDY = Path(__file__).parents[1] / "studies" / "minibatch_tempered"
+
+
+@pytest.fixture
+def part(monkeypatch):
+    """Modules of the study, by name, as its own run finds them."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(STUDY.parent)
+    monkeypatch.syspath_prepend(STUDY)
+    yield importlib.import_module
+    # Their names are short, and another study may have the same.
+    for name in set(sys.modules) - before:
+        if str(STUDY.parent) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def test_nodes_keep_sums_of_smooth_functions(part):
+    nodes_of = part("nodes").nodes_of
+    rows = np.random.default_rng(0).normal(size=20_000)
+    nodes, weights = nodes_of(rows, 0.02)
+    assert nodes.size < rows.size / 10
+    for k in range(4):
+        assert np.sum(weights * nodes**k) == pytest.approx(np.sum(rows**k), abs=1e-7)
+    # Fourth derivatives of sin(2 x) are 16 at most.
+    error = abs(np.sum(weights * np.sin(2 * nodes)) - np.sum(np.sin(2 * rows)))
+    assert error < rows.size * 0.02**4 * 16 / 384
+
+
+def test_correction_makes_a_normal_logistic(part):
+    _, weights, error = part("acceptance_tests").correction()
+    assert np.all(weights >= 0)
+    assert error < 1e-5
+    # Without the correction a normal law of the logistic's variance is a hundredth off.
+    y = np.linspace(-5, 5, 101)
+    assert np.max(np.abs(norm.cdf(y * np.sqrt(3) / np.pi) - expit(y))) > 0.01
+
+
+def test_conservative_looks_err_as_often_as_they_may(part):
+    tests = part("acceptance_tests")
+    error = tests.conservative_error(2000, 100, 0.05)
+    assert error < 0.05 / 5
+    generator = np.random.default_rng(1)
+    d = generator.normal(size=2000)
+    d -= d.mean()
+    # The mean is a hair above the threshold: every early "no" is an error.
+    for look, low, high in ((error, 0.02, 0.09), (0.05, 0.2, 0.5)):
+        no = [not tests.austere(generator.permutation(d), -1e-9, look, 100)[0] for _ in range(600)]
+        assert low < np.mean(no) < high
+
+
+def test_tests_agree_with_all_rows_where_it_is_plain(part):
+    tests = part("acceptance_tests")
+    d = 0.1 + 0.01 * np.random.default_rng(2).uniform(-1, 1, size=5000)
+    for psi in (0.0, 0.2):
+        wanted = tests.exact(d, psi)[0]
+        for found in (
+            tests.austere(d, psi, 0.05, 100),
+            tests.confident(d, psi, 0.02, 0.05, 100),
+        ):
+            assert found == (wanted, 100)
+    # No bound can tell a mean from itself: all rows are looked at.
+    assert tests.confident(d, float(d.mean()) - 1e-9, 0.02, 0.05, 100) == (True, 5000)
+
+
+def test_tail_of_the_energies(part):
+    log_tail = part("energy_noise").log_tail
+    assert log_tail(60.0, 25) == pytest.approx(gamma.logsf(60.0, 25), rel=1e-12)
+    assert log_tail(2125.5, 25) / np.log(10) == pytest.approx(-867, abs=1)
+
+
+def test_fifty_modes_sum_their_terms(part):
+    problem = part("fifty_problem").fifty_modes(2300)
+    theta = 0.3 * jax.random.normal(jax.random.key(0), (50,))
+    rows = jnp.asarray(problem.data)
+
+    def total(theta):
+        return jnp.sum(problem.terms(theta, rows))
+
+    value, gradient = jax.value_and_grad(problem.log_likelihood)(theta, rows)
+    assert value == pytest.approx(float(total(theta)), rel=1e-12)
+    np.testing.assert_allclose(gradient, jax.grad(total)(theta), rtol=1e-9, atol=1e-9)
+    direct = -0.5 * (rows[:, None] - theta[None]) ** 2 - 0.5 * jnp.log(2 * jnp.pi)
+    wanted = jnp.sum(jax.nn.logsumexp(direct, axis=1) - jnp.log(50.0))
+    assert value == pytest.approx(float(wanted), rel=1e-12)
+
+
+def test_visits_of_equal_modes(part):
+    visits = part("fifty_modes").visits
+    generator = np.random.default_rng(3)
+    draws = 0.05 * generator.normal(size=(2000, 50))
+    labels = generator.integers(50, size=2000)
+    draws[np.arange(2000), labels] += 2.0
+    found = visits(draws)
+    assert found["num_modes"] == 50
+    assert found["p_value"] > 1e-4
+    stuck = visits(draws[np.argsort(labels // 5)])
+    assert stuck["label_ess"] < found["label_ess"] / 5
+
+
+@pytest.mark.slow
+def test_a_little_of_everything(tmp_path):
+    command = [sys.executable, str(STUDY / "run.py"), "--smoke", "--out", str(tmp_path)]
+    subprocess.run([*command, "--cores", "1"], check=True, capture_output=True)
+    text = (tmp_path / "tables.md").read_text()
+    for title in ("Tied means: the laws", "Fifty modes", "Tall data"):
+        assert title in text
