@@ -1,7 +1,7 @@
 """What a rung remembers of where it was: for each energy ring, the last few of its states.
 
     points      states with all that is known of them, (rings, capacity, ...)
-    count       how many states each ring was ever given
+    written     how many states each ring was ever given
 
 A ring is a buffer that begins again at its start when it is full: state number n lies at
 n mod capacity, and the oldest is the next to go. Writing one state touches one place and copies
@@ -21,7 +21,7 @@ class Reservoir(NamedTuple):
     """The rings of one rung."""
 
     points: Point
-    count: Int[Array, " rings"]
+    written: Int[Array, " rings"]
 
     @property
     def capacity(self) -> int:
@@ -30,7 +30,7 @@ class Reservoir(NamedTuple):
     @property
     def held(self) -> Int[Array, " rings"]:
         """How many states each ring holds."""
-        return jnp.minimum(self.count, self.capacity)
+        return jnp.minimum(self.written, self.capacity)
 
 
 def empty(point: PyTree, num_rings: int, capacity: int) -> Reservoir:
@@ -48,11 +48,11 @@ def add(
 ) -> Reservoir:
     """With `point` in `ring`, in place of the oldest if it is full; as it was if not `allowed`."""
     # A place beyond the end is not written to, so that nothing has to choose between two buffers.
-    slot = jnp.where(allowed, reservoir.count[ring] % reservoir.capacity, reservoir.capacity)
+    slot = jnp.where(allowed, reservoir.written[ring] % reservoir.capacity, reservoir.capacity)
     points = jax.tree.map(
         lambda kept, new: kept.at[ring, slot].set(new, mode="drop"), reservoir.points, point
     )
-    return Reservoir(points, reservoir.count.at[ring].add(allowed.astype(int)))
+    return Reservoir(points, reservoir.written.at[ring].add(allowed.astype(int)))
 
 
 def draw(

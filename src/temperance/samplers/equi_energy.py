@@ -128,10 +128,12 @@ class EquiEnergy(eqx.Module):
         )
         # Every rung moves from the first step on, for one that waited would cost as much.
         starts = self.stagger * jnp.arange(self.num_rungs)
-        hottest, colder = (jax.tree.map(lambda leaf, s=s: leaf[s], moved) for s in (0, slice(1, None)))
+        hottest, colder = (
+            jax.tree.map(lambda leaf, s=s: leaf[s], moved) for s in (0, slice(1, None))
+        )
         colder, tried, jumps = jax.vmap(self._maybe_jump)(
             jax.random.split(key_jump, num_pairs),
-            colder,
+            jax.tree.map(lambda leaf: leaf[1:], moved),
             state.rings,
             jnp.arange(1, self.num_rungs),
             state.num_steps >= starts[1:],
@@ -147,7 +149,7 @@ class EquiEnergy(eqx.Module):
         state = EquiEnergyState(points, rings, state.num_steps + 1, lowest)
         none = jnp.zeros((1,), infos.acceptance.dtype)
         by_rung = [jnp.concatenate([none, a.astype(none.dtype)]) for a in (tried, *_told(jumps))]
-        return state, EquiEnergyInfo(*_moves_told(infos), *by_rung, infos.slope)
+        return state, EquiEnergyInfo._make([*_moves_told(infos), *by_rung, infos.slope])
 
     def _maybe_jump(
         self, key: Key, point: Point, hotter: Reservoir, rung: Array, started: Array
@@ -243,7 +245,7 @@ class EquiEnergyRung(eqx.Module):
 
         told = [at_rung(a) for a in (*_moves_told(info), tried, *_told(jumped))]
         state = EquiEnergyRungState(point, state.hotter, own, state.num_steps + 1)
-        return state, EquiEnergyInfo(*told, None)
+        return state, EquiEnergyInfo._make([*told, None])
 
     def positions(self, state: EquiEnergyRungState) -> Position:
         """Where the chain is, with a rung axis of one."""
@@ -277,9 +279,7 @@ def maybe_jump(
     return point, tried, Jump(jnp.where(found, told.acceptance, 0.0), tried & told.accepted, found)
 
 
-def check_parts(
-    ladder: Any, move: AbstractMove, jump_probability: float, capacity: int
-) -> None:
+def check_parts(ladder: Any, move: AbstractMove, jump_probability: float, capacity: int) -> None:
     """Refuse what cannot make an equi-energy sampler."""
     if not isinstance(ladder, EnergyLadder):
         raise ArgumentError(
