@@ -108,6 +108,17 @@ METHODS = {
             move="metropolis",
         ),
         Method(
+            "mintee",
+            "equi-energy sampler whose hot rungs look at mini-batches",
+            ENERGY_OPTIONS
+            | {
+                "alpha": "rows of a rung: m = (n / T)^(1/alpha) (default 0.5)",
+                "batch_sizes": "rows of each rung, increasing to all of them, with temperatures",
+                "sweeps_per_draw": "steps for each kept draw (default 1)",
+            },
+            ("li2017", "kou2006"),
+        ),
+        Method(
             "ee",
             "equi-energy sampler, hot by powers and truncated energies",
             ENERGY_OPTIONS,

@@ -23,7 +23,8 @@ from temperance.fingerprint import fingerprint
 from temperance.geometric import check_betas
 from temperance.jobs import HandJob, Job, TunedJob
 from temperance.methods import METHODS, check_options, method_named, move_named
-from temperance.minibatch_options import mint_move
+from temperance.minibatch_options import mint_move, mintee_options
+from temperance.mintee_plan import MinteePlan
 from temperance.move import AbstractMove
 from temperance.plan import TRANSITIONS, Plan
 from temperance.problem import Densities, Problem, Target, densities_of
@@ -35,9 +36,10 @@ from temperance.samplers.swaps import SCHEMES
 from temperance.subsampled_options import subsampled_options
 
 # A sweep crosses a few pairs of rungs at most, so a kept draw of parallel tempering is several.
-SWEEPS_PER_DRAW = {"pt": 8, "spt": 2, "ee": 8}
+SWEEPS_PER_DRAW = {"pt": 8, "spt": 2, "ee": 8, "mintee": 1}
 SUBSAMPLED = ("spt", "stt")
-WHAT_RUNGS_HAVE = {"spt": "sizes", "stt": "sizes", "ee": "temperatures"}
+WHAT_RUNGS_HAVE = {"spt": "sizes", "stt": "sizes", "ee": "temperatures", "mintee": "temperatures"}
+ENERGIES = {"ee": EquiEnergyPlan, "mintee": MinteePlan}
 # Swaps evaluate little or nothing, so every pair of neighbours gets its turn between two moves.
 SWAPS_PER_SWEEP = {"deo": 2, "seo": 2, "sweep": 1}
 
@@ -167,7 +169,7 @@ def _tuned(
     swaps = check_count(
         "swaps_per_sweep", options.get("swaps_per_sweep", SWAPS_PER_SWEEP[scheme]), 1
     )
-    plan = (EquiEnergyPlan if name == "ee" else Plan)(
+    plan = ENERGIES.get(name, Plan)(
         problem, densities, name, kernel, key=key, num_rungs=num_rungs, betas=betas,
         scheme=scheme, swaps_per_sweep=swaps, **counts, **own,
     )  # fmt: skip
@@ -178,8 +180,10 @@ def _rungs(
     problem: Problem | Target, name: str, options: Options, num_warmup: int
 ) -> tuple[tuple[float, ...] | None, Options]:
     """The betas, if they are given, and what else a method's ladder is told."""
-    if name == "ee":
+    if name in ENERGIES:
         own = equi_energy_options(options, num_warmup)
+        if name == "mintee":
+            own |= mintee_options(problem, options, own["betas"])
         return own.pop("betas"), own
     hottest = options.get("hottest")
     if name not in SUBSAMPLED:
