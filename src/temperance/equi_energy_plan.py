@@ -50,6 +50,8 @@ SHORT_MEMORY = 32
 LEAST_HEAT, MOST_HEAT = 2.0, 1e8
 # The share of its steps that a rung forgets before it fills its rings.
 BURN_IN = 0.2
+# What all chains' rings of one rung may hold, in numbers, and how many states they hold at least.
+MOST_NUMBERS, FEWEST_STATES = 2**21, 100
 NEVER = 2**31 - 1
 
 
@@ -93,9 +95,9 @@ class Filled(NamedTuple):
 class EquiEnergyPlan(Plan):
     """How to make the stages of one call; `betas` are 1 / T, and `hottest` is a temperature."""
 
-    jump_probability: float = 0.5
-    capacity: int = 500
-    num_fill: int = 0
+    jump_probability: float = 0.25
+    capacity: int | None = None
+    num_fill: int = 1000
     levels: tuple[float, ...] | None = None
 
     def own(self) -> Options:
@@ -122,8 +124,13 @@ class EquiEnergyPlan(Plan):
         burn_in = jnp.asarray(int(BURN_IN * self.num_fill))
         return EquiEnergyRung(
             ladder, self.move, params, jnp.asarray(rung), burn_in, self.jump_probability,
-            self.capacity, fills,
+            self.capacity or self._capacity(len(stage.betas)), fills,
         )  # fmt: skip
+
+    def _capacity(self, num_rungs: int) -> int:
+        """All states that a rung has to remember, or as many as memory is meant for."""
+        state = self.num_chains * num_rungs * (2 * self.densities.layout.dimension + 1)
+        return int(np.clip(MOST_NUMBERS // state, FEWEST_STATES, self.num_fill))
 
     # -- stages --------------------------------------------------------------------------------
 
