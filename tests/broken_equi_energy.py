@@ -80,7 +80,7 @@ def jump_without_a_ratio(
     key: Key, point: Point, hotter: Reservoir, ladder: EnergyLadder, rung: Rungs
 ) -> tuple[Point, Jump]:
     """States of about the same energy taken for states of the same probability."""
-    return _jump(key, point, hotter, ladder.ring(point.components), lambda there: jnp.zeros(()))
+    return _jump(key, point, hotter, ladder.ring(point.components), lambda _: jnp.zeros(()))
 
 
 def _jump(

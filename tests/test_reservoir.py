@@ -14,9 +14,9 @@ from temperance.reservoir import Reservoir, add, draw, empty
 RINGS, CAPACITY = 3, 4
 
 
-def point(number: float) -> Point:
+def point(number: jax.Array | float) -> Point:
     """A state that says its number in every part."""
-    value = jnp.asarray(float(number))
+    value = 1.0 * jnp.asarray(number)
     return Point({"x": jnp.stack([value, -value])}, value[None], (jnp.stack([10 * value, value]),))
 
 
