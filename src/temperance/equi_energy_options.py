@@ -9,7 +9,9 @@ from temperance.checks import check_count
 from temperance.energy import check_levels, check_temperatures
 from temperance.errors import ArgumentError
 
-JUMP_PROBABILITY, CAPACITY = 0.5, 500
+JUMP_PROBABILITY = 0.25
+# Rings are worth more steps than moves: what is in them is all that the target hears of modes.
+FILL_PER_WARMUP = 4
 
 
 def equi_energy_options(options: Options, num_warmup: int) -> Options:
@@ -40,13 +42,15 @@ def equi_energy_options(options: Options, num_warmup: int) -> Options:
     probability = options.get("jump_probability", JUMP_PROBABILITY)
     if not (_is_number(probability) and 0 < probability <= 1):
         raise ArgumentError(f"jump_probability: wanted a number in (0, 1], got {probability!r}")
+    capacity = options.get("capacity")
+    num_fill = options.get("num_fill", FILL_PER_WARMUP * num_warmup)
     return {
         "betas": betas,
         "hottest": None if hottest is None else float(hottest),
         "levels": levels,
         "jump_probability": float(probability),
-        "capacity": check_count("capacity", options.get("capacity", CAPACITY), 1),
-        "num_fill": check_count("num_fill", options.get("num_fill", num_warmup), 1),
+        "capacity": None if capacity is None else check_count("capacity", capacity, 1),
+        "num_fill": check_count("num_fill", num_fill, 1),
     }
 
 

@@ -38,7 +38,6 @@ from temperance.energy import (
 )
 from temperance.move import Params
 from temperance.plan import STARTS, Plan, Stage, initial_params, start_chains
-from temperance.reservoir import Reservoir
 from temperance.samplers.equi_energy import EquiEnergy, EquiEnergyInfo, EquiEnergyRung
 from temperance.schedule import RUNG_COUNTS
 from temperance.warmup import Adaptation, begin, learn_factor, rounds, transplant
@@ -50,6 +49,8 @@ SHORT_MEMORY = 32
 LEAST_HEAT, MOST_HEAT = 2.0, 1e8
 # The share of its steps that a rung forgets before it fills its rings.
 BURN_IN = 0.2
+# What all chains' rings of one rung may hold, in numbers, and how many states they hold at least.
+MOST_NUMBERS, FEWEST_STATES = 2**21, 100
 NEVER = 2**31 - 1
 
 
@@ -93,9 +94,9 @@ class Filled(NamedTuple):
 class EquiEnergyPlan(Plan):
     """How to make the stages of one call; `betas` are 1 / T, and `hottest` is a temperature."""
 
-    jump_probability: float = 0.5
-    capacity: int = 500
-    num_fill: int = 0
+    jump_probability: float = 0.25
+    capacity: int | None = None
+    num_fill: int = 1000
     levels: tuple[float, ...] | None = None
 
     def own(self) -> Options:
@@ -122,8 +123,13 @@ class EquiEnergyPlan(Plan):
         burn_in = jnp.asarray(int(BURN_IN * self.num_fill))
         return EquiEnergyRung(
             ladder, self.move, params, jnp.asarray(rung), burn_in, self.jump_probability,
-            self.capacity, fills,
+            self.capacity or self._capacity(len(stage.betas)), fills,
         )  # fmt: skip
+
+    def _capacity(self, num_rungs: int) -> int:
+        """All states that a rung has to remember, or as many as memory is meant for."""
+        state = self.num_chains * num_rungs * (2 * self.densities.layout.dimension + 1)
+        return int(np.clip(MOST_NUMBERS // state, FEWEST_STATES, self.num_fill))
 
     # -- stages --------------------------------------------------------------------------------
 
@@ -173,7 +179,10 @@ class EquiEnergyPlan(Plan):
     def _after_fill(self, stage: Stage, state: PyTree, filled: Filled) -> tuple[Stage, PyTree]:
         """The next rung, with the rings just filled above it; after the last, the target."""
         rung = stage.index + 1
-        filled = filled._replace(held=filled.held.at[:, stage.index].set(_held(state.own)))
+        held = np.array(filled.held)
+        written, capacity = np.asarray(state.own.written), state.own.points.components.shape[2]
+        held[:, stage.index] = np.minimum(written, capacity)
+        filled = filled._replace(held=jnp.asarray(held))
         following = replace(stage, index=rung)
         if rung == len(stage.betas) - 1:
             following = replace(stage, kind="draw", index=0, length=self.num_draws)
@@ -214,8 +223,8 @@ class EquiEnergyPlan(Plan):
     def _learnt(self, adaptation: Adaptation) -> Params:
         """Factors and step sizes from a finished round."""
         factor = learn_factor(adaptation, self.move.metric, self.num_chains)
-        sizes = jnp.exp(adaptation.log_step_mean)
-        return Params(sizes, jnp.asarray(factor))
+        sizes = np.exp(np.asarray(adaptation.log_step_mean))
+        return Params(jnp.asarray(sizes), jnp.asarray(factor))
 
     def _fresh(self, stage: Stage, params: Params | None) -> tuple[Stage, PyTree]:
         starts = starting_points(
@@ -229,10 +238,10 @@ class EquiEnergyPlan(Plan):
         if params is None:
             # The starts are as wide as the hottest rung, and others in proportion to sqrt(T).
             params = initial_params(self.move, starts)
-            width = jnp.sqrt(stage.betas[0] / jnp.asarray(stage.betas))
-            tuned = jnp.asarray([size is None for size in self.move.step_sizes])
-            scale = jnp.where(tuned[None], width[:, None], 1.0)
-            params = params._replace(step_size=params.step_size * scale)
+            width = np.sqrt(stage.betas[0] / np.asarray(stage.betas))
+            tuned = np.array([size is None for size in self.move.step_sizes])
+            sizes = np.where(tuned, width[:, None], 1.0) * np.asarray(params.step_size)
+            params = params._replace(step_size=jnp.asarray(sizes))
         return stage, self._again(stage, params, starts)
 
     def _again(self, stage: Stage, params: Params, positions: Any) -> PyTree:
@@ -257,20 +266,16 @@ class EquiEnergyPlan(Plan):
 
     def _unfilled(self, stage: Stage, params: Params, left: Array) -> Filled:
         shape = (self.num_chains, len(stage.betas))
-        none = jnp.zeros(shape, params.step_size.dtype)
-        parts = jnp.zeros((*shape, params.step_size.shape[1]), none.dtype)
-        tally = Tally(none, parts, *[none] * (len(Tally._fields) - 2))
-        held = jnp.zeros((self.num_chains, shape[1] - 1, shape[1]), int)
-        return Filled(params, left, tally, held)
+        none = np.zeros(shape, params.step_size.dtype)
+        parts = np.zeros((*shape, params.step_size.shape[1]), none.dtype)
+        tally = Tally(*map(jnp.asarray, (none, parts, *[none] * (len(Tally._fields) - 2))))
+        held = np.zeros((self.num_chains, shape[1] - 1, shape[1]), int)
+        return Filled(params, left, tally, jnp.asarray(held))
 
 
 @eqx.filter_jit
 def _log_densities(density: LogDensity, starts: Float[Array, "chains rungs d"]) -> Array:
     return jax.vmap(jax.vmap(density))(starts)
-
-
-def _held(rings: Reservoir) -> Int[Array, "chains rings"]:
-    return jnp.minimum(rings.written, rings.points.components.shape[2])
 
 
 def _betas(heat: np.ndarray) -> tuple[float, ...]:

@@ -44,9 +44,9 @@ ENERGY_OPTIONS = {
     "hottest": "the highest temperature (default: from a pilot)",
     "temperatures": "the rungs' temperatures, decreasing to 1; kept as they are",
     "levels": "energies below which the hot rungs are flat, with temperatures; kept as they are",
-    "jump_probability": "how often a step jumps (default 0.5)",
-    "capacity": "states that an energy ring holds (default 500)",
-    "num_fill": "steps of each hot rung that fill its rings (default num_warmup)",
+    "jump_probability": "how often a step jumps (default 0.25)",
+    "capacity": "states that an energy ring holds (default: as fits some megabytes)",
+    "num_fill": "steps of each hot rung that fill its rings (default 4 num_warmup)",
     "sweeps_per_draw": "steps for each kept draw (default 8)",
 }
 
