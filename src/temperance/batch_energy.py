@@ -1,18 +1,18 @@
 """Energies of mini-batches, for rungs that are hot and cheap at once.
 
-A state of rung k is a position x with the name of an order of the rows (batches.py), whose first m_k
-places are its batch S; with m_0 <= m_1 <= ... <= m_{K-1} = n the batch R of the next hotter rung is
-the beginning of S. Its energy is
+A state of rung k is a position x with the name of an order of the rows (batches.py), whose first
+m_k places are its batch S; with m_0 <= m_1 <= ... <= m_{K-1} = n the batch R of the next hotter
+rung is the beginning of S. Its energy is
 
     h(x, S) = -(n / m) sum_{i in S} l_i(x) - log p(x),
 
 and the rung is f_k(x, S) ~ exp(-max(h(x, S), H_k) / T_k), over positions and orders together. The
 target's batch is all rows, and its law the posterior.
 
-**Sizes.** T = n / m^alpha, as for every mini-batch here (batch_law.py): m_k = (n / T_k)^(1/alpha), and
-all rows where that is more. At a given x the log density of a rung then varies from batch to batch
-by (n / T)^2 s^2 / m (1 - m/n), that is m^(2 alpha - 1) s^2 (1 - m/n) with s^2 the variance of the
-terms: for alpha = 1/2 about the variance of one term, whatever the heat.
+**Sizes.** T = n / m^alpha, as for every mini-batch here (batch_law.py): m_k = (n / T_k)^(1/alpha),
+and all rows where that is more. At a given x the log density of a rung then varies from batch to
+batch by (n / T)^2 s^2 / m (1 - m/n), that is m^(2 alpha - 1) s^2 (1 - m/n) with s^2 the variance of
+the terms: for alpha = 1/2 about the variance of one term, whatever the heat.
 """
 
 import math

@@ -38,6 +38,7 @@ from temperance.energy import (
 )
 from temperance.move import Params
 from temperance.plan import STARTS, Plan, Stage, initial_params, start_chains
+from temperance.reservoir import Reservoir
 from temperance.samplers.equi_energy import EquiEnergy, EquiEnergyInfo, EquiEnergyRung
 from temperance.schedule import RUNG_COUNTS
 from temperance.warmup import Adaptation, begin, learn_factor, rounds, transplant
@@ -78,6 +79,13 @@ class Filled(NamedTuple):
     tally: Tally
     held: Int[Array, "chains pairs rings"]
 
+    def with_rings(self, rung: int, rings: Reservoir) -> "Filled":
+        """With what the rings of `rung` hold, by chain."""
+        held = np.array(self.held)
+        written, capacity = np.asarray(rings.written), rings.points.components.shape[2]
+        held[:, rung] = np.minimum(written, capacity)
+        return self._replace(held=jnp.asarray(held))
+
     def params(self, learning: Bool[Array, ""] | bool = False) -> Params:
         """Always the same."""
         return self.values
@@ -110,7 +118,7 @@ class EquiEnergyPlan(Plan):
         heat = 1.0 / np.asarray(stage.betas)
         return EnergyLadder(self.densities.whole, heat, (*levels, -np.inf))
 
-    def sampler(self, stage: Stage, params: Params) -> EquiEnergy | EquiEnergyRung:
+    def sampler(self, stage: Stage, params: Params) -> Any:
         """All rungs while moves are tuned, and one of them when rings are filled or drawn with."""
         ladder = self.ladder(stage)
         if stage.kind in ("pilot", "warm"):
@@ -139,7 +147,7 @@ class EquiEnergyPlan(Plan):
             return self._fresh(stage, None)
         length = max(20, self.num_warmup // 20)
         heat = self._heat(float(self._starts_energies.min()), self.num_rungs or PILOT_RUNGS)
-        return self._fresh(Stage("pilot", 0, length, _betas(heat)), None)
+        return self._fresh(Stage("pilot", 0, length, betas_of(heat)), None)
 
     def after(self, stage: Stage, carry: PyTree) -> tuple[Stage, PyTree]:
         state, learnt = carry
@@ -168,7 +176,7 @@ class EquiEnergyPlan(Plan):
             heat = self._heat(stage.lowest, next(k for k in (*RUNG_COUNTS, MOST_RUNGS)
                                                 if k >= min(wanted, MOST_RUNGS)))  # fmt: skip
         params = transplant(np.log(stage.betas), -np.log(heat), params)
-        stage = replace(stage, betas=_betas(heat))
+        stage = replace(stage, betas=betas_of(heat))
         if again:
             following = self._levelled(replace(stage, index=1, length=2 * stage.length))
             return following, self._again(following, params, positions)
@@ -179,10 +187,7 @@ class EquiEnergyPlan(Plan):
     def _after_fill(self, stage: Stage, state: PyTree, filled: Filled) -> tuple[Stage, PyTree]:
         """The next rung, with the rings just filled above it; after the last, the target."""
         rung = stage.index + 1
-        held = np.array(filled.held)
-        written, capacity = np.asarray(state.own.written), state.own.points.components.shape[2]
-        held[:, stage.index] = np.minimum(written, capacity)
-        filled = filled._replace(held=jnp.asarray(held))
+        filled = filled.with_rings(stage.index, state.own)
         following = replace(stage, index=rung)
         if rung == len(stage.betas) - 1:
             following = replace(stage, kind="draw", index=0, length=self.num_draws)
@@ -199,7 +204,8 @@ class EquiEnergyPlan(Plan):
             self.ladder(Stage("pilot", 0, 0, (0.5, 1.0))), self.problem, self.densities, key,
             (self.num_chains, PILOT_RUNGS), gradient=self.move.uses_gradient,
         )  # fmt: skip
-        return -np.asarray(_log_densities(self.densities.whole, starts))
+        flat = starts.reshape(-1, starts.shape[-1])
+        return -np.asarray(log_densities(self.densities.whole, flat))
 
     def _heat(self, lowest: float, num_rungs: int) -> np.ndarray:
         if self.betas is not None:
@@ -274,9 +280,11 @@ class EquiEnergyPlan(Plan):
 
 
 @eqx.filter_jit
-def _log_densities(density: LogDensity, starts: Float[Array, "chains rungs d"]) -> Array:
-    return jax.vmap(jax.vmap(density))(starts)
+def log_densities(density: LogDensity, positions: Float[Array, "many d"]) -> Array:
+    """One after another, since all of them at once may not fit."""
+    return jax.lax.map(density, positions)
 
 
-def _betas(heat: np.ndarray) -> tuple[float, ...]:
+def betas_of(heat: np.ndarray) -> tuple[float, ...]:
+    """Powers of the target, from temperatures."""
     return tuple(float(beta) for beta in 1.0 / heat)

@@ -17,8 +17,8 @@ def mintee_options(
     """What method "mintee" is told beyond the equi-energy sampler."""
     if not isinstance(problem, Problem):
         raise ArgumentError(
-            "method 'mintee' heats by mini-batches, and a Target has no rows: write it as a Problem "
-            "with one term for each row, or use method='ee'"
+            "method 'mintee' heats by mini-batches, and a Target has no rows: write it as a "
+            "Problem with one term for each row, or use method='ee'"
         )
     alpha, sizes = options.get("alpha", 0.5), options.get("batch_sizes")
     implied_beta(problem.num_rows, problem.num_rows, alpha)
@@ -31,8 +31,8 @@ def mintee_options(
     counts = tuple(check_count("batch_sizes", size, 2) for size in sizes)
     if list(counts) != sorted(counts) or counts[-1] != problem.num_rows:
         raise ArgumentError(
-            f"batch_sizes: wanted sizes that increase to all {problem.num_rows} rows, which is what "
-            f"makes the target exact; got {counts}"
+            f"batch_sizes: wanted sizes that increase to all {problem.num_rows} rows, which is "
+            f"what makes the target exact; got {counts}"
         )
     return {"alpha": float(alpha), "batch_sizes": counts}
 

@@ -1,4 +1,4 @@
-"""What a run of MINTEE does, in order: each rung from the hottest on is tuned, and then fills its rings.
+"""What a run of MINTEE does: each rung, from the hottest on, is tuned and then fills its rings.
 
     quench   a few descents on mini-batches find a low energy, from which temperatures and levels
              follow as for the equi-energy sampler. The key is fixed, as that of every pilot
@@ -25,7 +25,14 @@ from temperance.batch_energy import batch_sizes
 from temperance.batches import Batches
 from temperance.checks import starting_points
 from temperance.energy import rungs_for_heat
-from temperance.equi_energy_plan import BURN_IN, MOST_RUNGS, EquiEnergyPlan, Filled, _betas, _held
+from temperance.equi_energy_plan import (
+    BURN_IN,
+    MOST_RUNGS,
+    EquiEnergyPlan,
+    Filled,
+    betas_of,
+    log_densities,
+)
 from temperance.move import Params
 from temperance.plan import STARTS, Stage, initial_params, start_chains
 from temperance.rows import Rows, rows_alone
@@ -95,7 +102,7 @@ class MinteePlan(EquiEnergyPlan):
             counts = (*RUNG_COUNTS, MOST_RUNGS)
             count = next(k for k in counts if k >= min(wanted, MOST_RUNGS))
         heat = self._heat(lowest, count or 2)
-        stage = Stage("warm", 0, rounds(self.num_warmup)[0], _betas(heat), lowest=lowest)
+        stage = Stage("warm", 0, rounds(self.num_warmup)[0], betas_of(heat), lowest=lowest)
         stage = self._levelled(stage)
         starts = self._starts(stage)
         params = initial_params(self.move, starts)
@@ -131,9 +138,8 @@ class MinteePlan(EquiEnergyPlan):
     def _filled(self, stage: Stage, state: PyTree, filled: Filled) -> tuple[Stage, PyTree]:
         """The next rung, from where this one is, with the rings just filled above it."""
         rung, lengths = stage.index, rounds(self.num_warmup)
-        held = filled.held.at[:, rung].set(_held(state.own))
         left = filled.left.at[:, rung + 1].set(state.point.position)
-        filled = filled._replace(held=held, left=left)
+        filled = filled.with_rings(rung, state.own)._replace(left=left)
         following = replace(stage, kind="warm", index=(rung + 1) * len(lengths), length=lengths[0])
         params = jax.tree.map(lambda leaf: leaf[rung : rung + 1], filled.values)
         free = jnp.asarray([size is None for size in self.move.step_sizes])[None]
@@ -176,7 +182,7 @@ class MinteePlan(EquiEnergyPlan):
         key = self.stage_key(PILOT)
         starts = self._starts(PILOT)[:, 0]
         ends = _descended(self.rows, key, starts, min(QUENCH_ROWS, self.rows.num_rows))
-        energies = -np.asarray(jax.lax.map(jax.jit(self.densities.whole), ends))
+        energies = -np.asarray(log_densities(self.densities.whole, ends))
         lowest = np.nanmin(energies)
         return float(np.fmin(lowest, self._starts_energies.min()))
 
@@ -201,12 +207,10 @@ def _descended(rows: Rows, key: Key, starts: Array, size: int) -> Array:
             places = batches.places(jax.random.fold_in(key, i), 0, size)
             slope = jax.grad(energy)(scaled, places)
             change, memory = optimizer.update(slope, memory)
-            return scaled + change, memory
+            return jnp.asarray(optax.apply_updates(scaled, change)), memory
 
-        scaled = start / spread
-        return (
-            spread * jax.lax.fori_loop(0, QUENCH_STEPS, step, (scaled, optimizer.init(scaled)))[0]
-        )
+        first = start / spread, optimizer.init(start)
+        return spread * jax.lax.fori_loop(0, QUENCH_STEPS, step, first)[0]
 
     return jax.lax.map(one, (jax.random.split(key, starts.shape[0]), starts))
 

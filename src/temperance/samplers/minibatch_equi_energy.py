@@ -15,11 +15,11 @@ The state is (x, order), with the law f_k(x, S) of batch_energy.py. One step is
 
 Orders are equally likely a priori at every rung, so that (x', order') is a draw from f_{k-1} on the
 same space as f_k, restricted to a ring that the way back finds too: the jump leaves f_k invariant.
-What paper 2 does instead (a ring by the energy of S, one estimate used in two places, a fresh batch for
-f_{k-1}(x)) leaves other laws invariant.
+What paper 2 does instead (a ring by the energy of S, one estimate used in two places, a fresh batch
+for f_{k-1}(x)) leaves other laws invariant.
 
-An energy that is estimated from a batch is as good as f_k is wide: where batches differ by more than
-the widths of rings, rings say little, refreshes are refused, and the sampler is right and useless.
+Where the energies of batches differ by more than a ring is wide, rings say little and refreshes are
+refused, and the sampler is right and useless.
 """
 
 from typing import Any, NamedTuple
