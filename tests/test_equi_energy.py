@@ -95,7 +95,7 @@ def test_broken_jumps_do_not(name: str) -> None:
 # -- by invariance -------------------------------------------------------------------------------
 
 # In two dimensions h = |x|^2 / 2 is flat below a level and exponential above it, at any angle.
-PLANE_HEAT = spaced_temperatures(9.0, 3)
+PLANE_HEAT = spaced_temperatures(4.0, 3)
 PLANE_LEVELS = np.array([0.9, 0.35, -np.inf])
 NUM_STORED = 12
 
@@ -155,7 +155,7 @@ def at_the_target(key: jax.Array) -> Array:
 
 
 def test_a_jump_into_new_draws_is_invariant(seed: int) -> None:
-    verdict = invariance(JumpAlone(jump), at_rung_1, statistics, seed=seed, num_steps=4)
+    verdict = invariance(JumpAlone(jump), at_rung_1, statistics, seed=seed, num_steps=8)
     assert verdict.passed, verdict
 
 
@@ -163,7 +163,7 @@ def test_a_jump_into_new_draws_is_invariant(seed: int) -> None:
 def test_broken_jumps_are_not(name: str, seed: int) -> None:
     # The printed ratio needs two hotter rungs.
     step = JumpAlone(broken_equi_energy.JUMPS[name], rung=2)
-    assert not invariance(step, at_the_target, statistics, seed=seed, num_steps=4).lawful
+    assert not invariance(step, at_the_target, statistics, seed=seed, num_steps=8).lawful
 
 
 def parameters() -> Params:
