@@ -247,7 +247,13 @@ def test_rungs_follow_each_other_and_rings_freeze(key: jax.Array) -> None:
     tried = np.asarray(infos.jump_tried)
     np.testing.assert_array_equal(tried.sum(axis=0), [0, 40, 20])
     assert tried[:20].sum() == 0
-    assert np.asarray(infos.jumped)[40:, 2].sum() > 3
+    # A jump stays in its ring, and finds a state where the ring above has one.
+    rings = np.asarray(jax.vmap(jax.vmap(sampler.ladder.ring))(states.points.components))
+    above = np.asarray(states.rings.written)[40:, 1]
+    has = above[np.arange(20), rings[40:, 2]] > 0
+    np.testing.assert_array_equal(np.asarray(infos.jump_found)[40:, 2], has)
+    assert (np.asarray(infos.jumped) <= np.asarray(infos.jump_found)).all()
+    assert np.asarray(infos.jumped)[20:, 1].sum() > 0
     # Frozen, the rings stay as they are to the last bit.
     for leaf in jax.tree.leaves(states.rings):
         assert (np.asarray(leaf)[40:] == np.asarray(leaf)[39]).all()
