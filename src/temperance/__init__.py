@@ -3,6 +3,7 @@
 from temperance._version import __version__
 from temperance.batch_law import implied_beta
 from temperance.cite import cite
+from temperance.energy import EnergyLadder
 from temperance.errors import TemperanceError
 from temperance.gaussian import Gaussian
 from temperance.geometric import GeometricLadder
@@ -20,6 +21,7 @@ from temperance.report import report
 from temperance.result import load, log_evidence, save
 from temperance.rows import RowLadder
 from temperance.sample import sample
+from temperance.samplers.equi_energy import EquiEnergy
 from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.plain import Plain
 from temperance.samplers.transitions import TemperedTransitions
@@ -31,10 +33,11 @@ from temperance.terms.priors import AbstractPrior, Gamma, HalfNormal, InverseGam
 
 __all__ = [
     "AbstractKernel", "AbstractLadder", "AbstractMove", "AbstractPrior", "AbstractUniformLadder",
-    "Gamma", "Gaussian", "GeometricLadder", "HalfNormal", "InverseGamma", "LogNormal", "Matern32",
-    "Matern52", "ParallelTempering", "Params", "Plain", "Prediction", "PrefixLadder", "Problem",
-    "RowLadder", "SquaredExponential", "Summary", "Target", "TemperanceError",
-    "TemperedTransitions", "__version__", "alternate", "cite", "elliptical_slice", "from_blackjax",
-    "gaussian_process", "hmc", "implied_beta", "load", "log_evidence", "mala", "metropolis", "mint",
-    "nuts", "predict", "repeat", "report", "sample", "save", "slice_sampling", "summary",
+    "EnergyLadder", "EquiEnergy", "Gamma", "Gaussian", "GeometricLadder", "HalfNormal",
+    "InverseGamma", "LogNormal", "Matern32", "Matern52", "ParallelTempering", "Params", "Plain",
+    "Prediction", "PrefixLadder", "Problem", "RowLadder", "SquaredExponential", "Summary", "Target",
+    "TemperanceError", "TemperedTransitions", "__version__", "alternate", "cite",
+    "elliptical_slice", "from_blackjax", "gaussian_process", "hmc", "implied_beta", "load",
+    "log_evidence", "mala", "metropolis", "mint", "nuts", "predict", "repeat", "report", "sample",
+    "save", "slice_sampling", "summary",
 ]  # fmt: skip

@@ -57,6 +57,16 @@ REFERENCES = {
   eprint = {1401.7145},
   archivePrefix = {arXiv}
 }""",
+    "kou2006": """@article{kou2006,
+  author = {Kou, S. C. and Zhou, Qing and Wong, Wing Hung},
+  title = {Equi-energy sampler with applications in statistical inference and statistical
+           mechanics},
+  journal = {The Annals of Statistics},
+  volume = {34},
+  number = {4},
+  pages = {1581--1619},
+  year = {2006}
+}""",
     "metropolis1953": """@article{metropolis1953,
   author = {Metropolis, Nicholas and Rosenbluth, Arianna W. and Rosenbluth, Marshall N.
             and Teller, Augusta H. and Teller, Edward},

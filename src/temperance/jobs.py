@@ -18,7 +18,6 @@ from temperance.move import AbstractMove
 from temperance.plan import Plan, Stage, start_chains
 from temperance.problem import Densities, Problem, Target
 from temperance.samplers.run import run_block
-from temperance.warmup import Settled
 
 DRAWS = "draw-0"
 # Sweeps of a draw that log evidence hears of. Their number is part of a program; that of the sweeps
@@ -31,13 +30,15 @@ Functions = dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]
 class Finished:
     """The draws, by name and leading with (draw, chain), and the sampler that drew them.
 
-    `left` is where the warm-up of tempered transitions left its replicas, (chain, rung, d).
+    `left` is where the warm-up of a sampler that draws at the target alone left its replicas,
+    (chain, rung, d), and `learnt` is what draws were made with.
     """
 
     draws: dict[str, np.ndarray]
     sampler: Any
     sweeps_per_draw: int
     left: np.ndarray | None = None
+    learnt: Any = None
 
     @property
     def num_draws(self) -> int:
@@ -64,7 +65,7 @@ class TunedJob:
             "swaps_per_sweep", "refresh", "evidence", "strata",
         )  # fmt: skip
         options = {name: getattr(plan, name) for name in names}
-        return options | {"sweeps_per_draw": self.sweeps_per_draw}
+        return options | plan.own() | {"sweeps_per_draw": self.sweeps_per_draw}
 
     def functions(self) -> Functions:
         """The functions that the draws depend on, and what to trace them with."""
@@ -92,8 +93,9 @@ class TunedJob:
         draws = kept(conductor.store)
         conductor.run(stage.name, stage.length, blocks.draw, carry, asdict(stage), done, draws)
         joined = join(draws, conductor, stage.length)
-        left = np.asarray(carry[1].left) if isinstance(carry[1], Settled) else None
-        return Finished(joined, blocks.sampler, self.sweeps_per_draw, left)
+        left = getattr(carry[1], "left", None)
+        left = None if left is None else np.asarray(left)
+        return Finished(joined, blocks.sampler, self.sweeps_per_draw, left, carry[1])
 
     def _blocks(self, stage: Stage, carry: PyTree, conductor: Conductor) -> "Blocks":
         sampler, key = self.plan.sampler_of(stage, carry), self.plan.stage_key(stage)

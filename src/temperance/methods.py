@@ -39,6 +39,17 @@ SUBSAMPLE_OPTIONS = {
     "strata": "a label for each row: every rung has its share of each label",
 }
 
+ENERGY_OPTIONS = {
+    "num_rungs": "number of rungs (default: from the hottest temperature)",
+    "hottest": "the highest temperature (default: from a pilot)",
+    "temperatures": "the rungs' temperatures, decreasing to 1; kept as they are",
+    "levels": "energies below which the hot rungs are flat, with temperatures; kept as they are",
+    "jump_probability": "how often a step jumps (default 0.25)",
+    "capacity": "states that an energy ring holds (default: as fits some megabytes)",
+    "num_fill": "steps of each hot rung that fill its rings (default 4 num_warmup)",
+    "sweeps_per_draw": "steps for each kept draw (default 8)",
+}
+
 METHODS = {
     method.name: method
     for method in (
@@ -95,6 +106,24 @@ METHODS = {
             ("li2017", "ceperley1999"),
             needs_base=False,
             move="metropolis",
+        ),
+        Method(
+            "mintee",
+            "equi-energy sampler whose hot rungs look at mini-batches",
+            ENERGY_OPTIONS
+            | {
+                "alpha": "rows of a rung: m = (n / T)^(1/alpha) (default 0.5)",
+                "batch_sizes": "rows of each rung, increasing to all of them, with temperatures",
+                "sweeps_per_draw": "steps for each kept draw (default 1)",
+            },
+            ("li2017", "kou2006"),
+        ),
+        Method(
+            "ee",
+            "equi-energy sampler, hot by powers and truncated energies",
+            ENERGY_OPTIONS,
+            ("kou2006",),
+            needs_base=False,
         ),
     )
 }

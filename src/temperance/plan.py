@@ -55,6 +55,8 @@ class Stage:
     betas: tuple[float, ...]
     rejection: tuple[float, ...] = ()
     barrier: float = float("nan")
+    levels: tuple[float, ...] = ()  # those of the hot rungs, where energies are truncated
+    lowest: float = float("nan")  # the lowest energy that was seen
 
     @property
     def name(self) -> str:
@@ -90,6 +92,10 @@ class Plan:
     refresh: int = 0
     evidence: bool | None = None
     strata: Any = None
+
+    def own(self) -> dict[str, Any]:
+        """Options that the draws depend on, beyond those of every plan."""
+        return {}
 
     # -- samplers ------------------------------------------------------------------------------
 
@@ -283,7 +289,7 @@ class Plan:
         return start_chains(sampler, positions[:, -1], False)
 
 
-KINDS = ("pilot", "warm", "draw")
+KINDS = ("pilot", "warm", "draw", "fill")
 TRANSITIONS = ("tt", "stt")
 # One rung, and a move there.
 ALONE = ("plain", "mint")

@@ -21,6 +21,7 @@ from temperance.moves.minibatch import Mint
 from temperance.moves.pseudo_marginal import PseudoMarginal
 from temperance.prefix import PrefixLadder
 from temperance.problem import Problem, Target
+from temperance.rings import ring_group
 from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.plain import Plain
 from temperance.work import work
@@ -119,6 +120,7 @@ def _tempering(draws: dict[str, np.ndarray], finished: Finished) -> dict[str, An
     if finished.left is not None:
         left = left_behind(draws["position"], finished.left, np.asarray(betas))
         group["left_behind"] = (("chain", "rung"), left)
+    group |= ring_group(draws, finished)
     if "swap_acceptance" not in draws:
         return group
     if "components" in draws:

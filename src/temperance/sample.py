@@ -16,12 +16,15 @@ from temperance._types import Key, Options
 from temperance.checkpoint import Store
 from temperance.checks import check_count, check_problem
 from temperance.conductor import Conductor
+from temperance.equi_energy_options import equi_energy_options
+from temperance.equi_energy_plan import EquiEnergyPlan
 from temperance.errors import ArgumentError, MoveError, unknown_name
 from temperance.fingerprint import fingerprint
 from temperance.geometric import check_betas
 from temperance.jobs import HandJob, Job, TunedJob
 from temperance.methods import METHODS, check_options, method_named, move_named
-from temperance.minibatch_options import mint_move
+from temperance.minibatch_options import mint_move, mintee_options
+from temperance.mintee_plan import MinteePlan
 from temperance.move import AbstractMove
 from temperance.plan import TRANSITIONS, Plan
 from temperance.problem import Densities, Problem, Target, densities_of
@@ -33,8 +36,10 @@ from temperance.samplers.swaps import SCHEMES
 from temperance.subsampled_options import subsampled_options
 
 # A sweep crosses a few pairs of rungs at most, so a kept draw of parallel tempering is several.
-SWEEPS_PER_DRAW = {"pt": 8, "spt": 2}
+SWEEPS_PER_DRAW = {"pt": 8, "spt": 2, "ee": 8, "mintee": 1}
 SUBSAMPLED = ("spt", "stt")
+WHAT_RUNGS_HAVE = {"spt": "sizes", "stt": "sizes", "ee": "temperatures", "mintee": "temperatures"}
+ENERGIES = {"ee": EquiEnergyPlan, "mintee": MinteePlan}
 # Swaps evaluate little or nothing, so every pair of neighbours gets its turn between two moves.
 SWAPS_PER_SWEEP = {"deo": 2, "seo": 2, "sweep": 1}
 
@@ -148,12 +153,12 @@ def _tuned(
             f"tempered transitions need an exact move that can be run backwards, and {kernel} is "
             "not: use metropolis, mala, hmc, nuts or slice, or repeat or alternate some of them"
         )
-    betas, own = _rungs(problem, name, options)
+    betas, own = _rungs(problem, name, options, counts["num_warmup"])
     num_rungs = options.get("num_rungs")
     if num_rungs is not None:
         num_rungs = check_count("num_rungs", num_rungs, 2)
         if betas is not None and len(betas) != num_rungs:
-            what = "sizes" if name in SUBSAMPLED else "betas"
+            what = WHAT_RUNGS_HAVE.get(name, "betas")
             raise ArgumentError(f"num_rungs is {num_rungs}, but there are {len(betas)} {what}")
     scheme = options.get("scheme", "deo")
     if scheme not in SCHEMES:
@@ -164,7 +169,7 @@ def _tuned(
     swaps = check_count(
         "swaps_per_sweep", options.get("swaps_per_sweep", SWAPS_PER_SWEEP[scheme]), 1
     )
-    plan = Plan(
+    plan = ENERGIES.get(name, Plan)(
         problem, densities, name, kernel, key=key, num_rungs=num_rungs, betas=betas,
         scheme=scheme, swaps_per_sweep=swaps, **counts, **own,
     )  # fmt: skip
@@ -172,9 +177,14 @@ def _tuned(
 
 
 def _rungs(
-    problem: Problem | Target, name: str, options: Options
+    problem: Problem | Target, name: str, options: Options, num_warmup: int
 ) -> tuple[tuple[float, ...] | None, Options]:
     """The betas, if they are given, and what else a method's ladder is told."""
+    if name in ENERGIES:
+        own = equi_energy_options(options, num_warmup)
+        if name == "mintee":
+            own |= mintee_options(problem, options, own["betas"])
+        return own.pop("betas"), own
     hottest = options.get("hottest")
     if name not in SUBSAMPLED:
         if hottest is not None and not (_is_number(hottest) and 0 <= hottest < 1):

@@ -12,6 +12,7 @@ import numpy as np
 
 from temperance.batch_law import flattening
 from temperance.diagnostics import ess_between, rhat_between
+from temperance.rings import ring_facts, ring_warnings
 
 RHAT, ESS_PER_CHAIN = 1.01, 100
 # Uncorrected noise of this variance flattens by about 8 %; this share of steps may be doubtful.
@@ -80,6 +81,7 @@ def _facts(tree: Any) -> dict[str, Any]:
             facts["round trips by chain"] = ladder["round_trips"].values
             facts["communication barrier"] = float(ladder["barrier"])
             facts["swap acceptance"] = ladder["swap_acceptance"].values
+        facts |= ring_facts(ladder)
         if "transition_rate" in ladder:
             facts["transitions accepted"] = float(ladder["transition_rate"])
     if "evidence" in tree.children:
@@ -174,10 +176,11 @@ def _ladder_warnings(ladder: Any, num_draws: int) -> list[str]:
         left = ladder["left_behind"].values
         found.append(
             f"{int(left.sum())} of {left.size} replicas ended warm-up where no draw ever was: "
-            "there may be modes that the transitions do not reach, and nothing here says how much "
-            "they weigh; heat further (hottest=), or use parallel tempering"
+            f"there may be modes that the {'jumps' if 'level' in ladder else 'transitions'} do not "
+            "reach, and nothing here says how much they weigh; heat further (hottest=), or use "
+            "parallel tempering"
         )
-    return found
+    return found + ring_warnings(ladder)
 
 
 def _noise_warnings(batches: Any) -> list[str]:
