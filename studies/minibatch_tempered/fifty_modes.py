@@ -1,9 +1,6 @@
 """Fifty modes: how many of them a sampler finds, and whether it visits them equally often.
 
-The mode of a draw is its largest coordinate, if that is more than 1 above the next. Counts of modes are compared
-with equal ones by chi-square. Draws of one chain are not independent: with N draws of which the indicators of
-modes are worth n_eff, the median of the effective sizes over modes that were seen, counts are multiplied by
-n_eff / N first. Labels are exchangeable, so equal counts are exact, whatever the rows.
+`modes.py` says what a mode is and how visits are counted.
 
     plain    HMC alone
     pt       powers from 0.004, where the modes have grown together, to 1
@@ -21,13 +18,11 @@ from energy_noise import reasons
 from experiment import Experiment, Result
 from fifty_problem import NUM_COMPONENTS, fifty_modes
 from kernels import energy_options
-from scipy.stats import chi2
+from modes import visits
 
 import temperance as tp
-from temperance.diagnostics import effective_size
 
 NUM_ROWS = 100_000
-CLEAR = 1.0
 SECONDS = 3600.0
 SAMPLERS = ("plain", "pt", "spt", "ee", "mintee")
 NUM_WARMUP = 100
@@ -79,35 +74,4 @@ def run_modes(row: Experiment) -> Result:
         )
 
     timed = drawn_for(row.seconds, call)
-    return timed | visits(timed.pop("draws")[0])
-
-
-def visits(draws: np.ndarray) -> Result:
-    """Modes of draws (draw, 50): how many, how evenly, how often they change."""
-    ordered = np.sort(draws, axis=1)
-    clear = ordered[:, -1] - ordered[:, -2] > CLEAR
-    labels = np.argmax(draws, axis=1)
-    counts = np.bincount(labels[clear], minlength=draws.shape[1])
-    seen = np.flatnonzero(counts)
-    found: Result = {
-        "num_modes": int(seen.size),
-        "share_clear": float(clear.mean()),
-        "num_changes": int(np.sum(labels[1:] != labels[:-1])),
-        "counts": counts.tolist(),
-        "largest": float(np.median(ordered[:, -1])),
-        "label_ess": float("nan"),
-        "chi_square": float("nan"),
-        "p_value": float("nan"),
-    }
-    if seen.size > 1 and len(draws) >= 8:
-        indicators = (labels[:, None] == seen)[None].astype(float)
-        size = float(np.nanmedian(effective_size(indicators)))
-        scaled = counts * size / counts.sum()
-        mean = size / counts.size
-        statistic = float(np.sum((scaled - mean) ** 2) / mean)
-        found |= {
-            "label_ess": size,
-            "chi_square": statistic,
-            "p_value": float(chi2.sf(statistic, counts.size - 1)),
-        }
-    return found
+    return timed | visits(timed.pop("draws"))

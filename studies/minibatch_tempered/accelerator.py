@@ -1,0 +1,88 @@
+"""Fifty modes on an accelerator, where all 100,000 rows of many replicas are cheap.
+
+    python studies/minibatch_tempered/accelerator.py --method pt --seconds 400 --out pt.json
+
+Needs JAX with an accelerator, and of this library only what runs there: the draws are counted and
+kept as modes, without ArviZ. One JSON file has what `fifty_modes.py` says of a run, and by chain the
+mode of every draw.
+"""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from fifty_problem import fifty_modes
+from modes import visits
+
+import temperance as tp
+from temperance.conductor import Conductor
+from temperance.equi_energy_plan import EquiEnergyPlan
+from temperance.jobs import TunedJob
+from temperance.plan import Plan
+from temperance.problem import densities_of
+from temperance.progress import reporter
+from temperance.samplers.run import block_size
+from temperance.work import work
+
+HOTTEST = {"pt": 0.004, "ee": 250.0}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--method", choices=HOTTEST, default="pt")
+    parser.add_argument("--num-rows", type=int, default=100_000)
+    parser.add_argument("--num-chains", type=int, default=8)
+    parser.add_argument("--num-rungs", type=int)
+    parser.add_argument("--num-warmup", type=int, default=300)
+    parser.add_argument("--num-fill", type=int, default=4000)
+    parser.add_argument("--sweeps", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=400.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    problem, began = fifty_modes(given.num_rows), time.monotonic()
+    with jax.enable_x64(True), reporter(False) as bars:
+        densities = densities_of(problem)
+        shared = {
+            "num_chains": given.num_chains, "num_warmup": given.num_warmup, "num_draws": 10**6,
+            "key": jax.random.key(given.seed), "num_rungs": given.num_rungs,
+            "hottest": HOTTEST[given.method],
+        }  # fmt: skip
+        if given.method == "pt":
+            plan = Plan(problem, densities, "pt", tp.hmc(), swaps_per_sweep=2, **shared)
+        else:
+            plan = EquiEnergyPlan(
+                problem, densities, "ee", tp.hmc(), num_fill=given.num_fill, **shared
+            )
+        size = block_size(given.num_chains, densities.layout.dimension)
+        with Conductor(size, bars, max_seconds=given.seconds, watched=True) as conductor:
+            finished = TunedJob(plan, given.sweeps).run(conductor)
+    draws = {name: np.moveaxis(array, 0, 1) for name, array in finished.draws.items()}
+    found = visits(draws["position"]) | {
+        "method": given.method,
+        "device": jax.devices()[0].device_kind,
+        "num_rungs": finished.sampler.num_rungs,
+        "num_chains": given.num_chains,
+        "num_draws": finished.num_draws,
+        "sweeps_per_draw": given.sweeps,
+        "seconds": time.monotonic() - began,
+        "rows": work(draws, finished, given.num_rows)["num_row_evaluations"],
+    }
+    if "round_trips" in draws:
+        found["round_trips"] = draws["round_trips"][:, -1].tolist()
+        found["swaps"] = draws["swap_acceptance"].mean(axis=(0, 1)).tolist()
+    print(json.dumps({name: value for name, value in found.items() if name != "labels"}))
+    given.out.write_text(json.dumps(found, default=float))
+
+
+if __name__ == "__main__":
+    main()
