@@ -39,7 +39,7 @@ from temperance.energy import (
 from temperance.move import Params
 from temperance.plan import STARTS, Plan, Stage, initial_params, start_chains
 from temperance.reservoir import Reservoir
-from temperance.samplers.equi_energy import EquiEnergy, EquiEnergyInfo, EquiEnergyRung
+from temperance.samplers.equi_energy import EquiEnergy, EquiEnergyRung
 from temperance.schedule import RUNG_COUNTS
 from temperance.warmup import Adaptation, begin, learn_factor, rounds, transplant
 
@@ -65,6 +65,7 @@ class Tally(NamedTuple):
     jump_tried: Float[Array, "chains rungs"]
     jump_found: Float[Array, "chains rungs"]
     jump_acceptance: Float[Array, "chains rungs"]
+    refreshed: Float[Array, "chains rungs"]  # of mini-batches; zeros where there are none
 
 
 class Filled(NamedTuple):
@@ -90,11 +91,12 @@ class Filled(NamedTuple):
         """Always the same."""
         return self.values
 
-    def after(self, sampler: EquiEnergyRung, state: PyTree, info: EquiEnergyInfo) -> "Filled":
+    def after(self, sampler: Any, state: PyTree, info: Any) -> "Filled":
         """How one more step fared; nothing is tuned."""
         here = jnp.arange(sampler.num_rungs) == sampler.rung
         steps = jnp.broadcast_to(here.astype(info.diverging.dtype), info.diverging.shape)
-        new = Tally(steps, *(getattr(info, name) for name in Tally._fields[1:]))
+        none = jnp.zeros_like(info.diverging)
+        new = Tally(steps, *(getattr(info, name, none) for name in Tally._fields[1:]))
         return self._replace(tally=jax.tree.map(jnp.add, self.tally, new))
 
 

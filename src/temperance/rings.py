@@ -11,8 +11,9 @@ import numpy as np
 
 from temperance.energy import EnergyLadder
 from temperance.equi_energy_plan import Filled
+from temperance.samplers.minibatch_equi_energy import MinibatchRung
 
-MANY_EMPTY, LOW_JUMP = 0.1, 0.02
+MANY_EMPTY, LOW_JUMP, LOW_REFRESH = 0.1, 0.02, 0.05
 
 
 def ring_group(draws: dict[str, np.ndarray], finished: Any) -> dict[str, Any]:
@@ -38,6 +39,11 @@ def ring_group(draws: dict[str, np.ndarray], finished: Any) -> dict[str, Any]:
             axes = ("rung", "part")[: mean.ndim]
             group[name] = (axes, mean)
         group["fill_evaluations"] = (("rung",), tally["num_evaluations"].sum(axis=0))
+        if isinstance(finished.sampler, MinibatchRung):
+            sizes = np.asarray(finished.sampler.sizes)
+            group["size"] = (("rung",), sizes)
+            group["refresh_rate"] = (("rung",), tally["refreshed"].sum(axis=0) / steps)
+            group["fill_rows"] = (("rung",), tally["num_evaluations"].sum(axis=0) * sizes)
         group["ring_states"] = (("chain", "pair", "ring"), np.asarray(filled.held))
     tried, found = (np.where(sums[n] > 0, sums[n], np.nan)[1:] for n in names[:2])
     return group | {
@@ -60,6 +66,9 @@ def ring_facts(ladder: Any) -> dict[str, Any]:
         # Of the rung that the target jumps into, the mean over chains.
         facts["states in the target's rings"] = ladder["ring_states"].values[:, -1].mean(axis=0)
         facts["evaluations to fill rings"] = float(ladder["fill_evaluations"].sum())
+    if "fill_rows" in ladder:
+        facts["row evaluations to fill rings"] = float(ladder["fill_rows"].sum())
+        facts["batches renewed"] = ladder["refresh_rate"].values
     return facts
 
 
@@ -76,6 +85,8 @@ def ring_warnings(ladder: Any) -> list[str]:
             f"an empty ring: rung {worst} was never at those energies; give more rungs, or fill "
             "the rings longer (num_fill=)"
         )
+    if "fill_rows" in ladder:
+        found += _batch_warnings(ladder)
     least = int(np.argmin(np.nan_to_num(jumps, nan=0.0)))
     if not jumps[least] >= LOW_JUMP:
         found.append(
@@ -84,3 +95,18 @@ def ring_warnings(ladder: Any) -> list[str]:
             "not reach the target; give more rungs (num_rungs=)"
         )
     return found
+
+
+def _batch_warnings(ladder: Any) -> list[str]:
+    """Rungs whose batches differ so much that a state keeps the one it has."""
+    sizes, rates = ladder["size"].values, ladder["refresh_rate"].values
+    stuck = np.flatnonzero((sizes < sizes[-1]) & (rates < LOW_REFRESH))
+    if not stuck.size:
+        return []
+    rung = int(stuck[0])
+    words = (
+        f"rung {rung} renews its batch of {sizes[rung]} rows in {rates[rung]:.1%} of its steps: "
+        "energies of batches differ by more than the heat; give a smaller alpha, or larger "
+        "batch_sizes"
+    )
+    return [words]

@@ -162,7 +162,7 @@ class MinibatchRung(eqx.Module):
         key_name, key = jax.random.split(key)
         point = self._renamed(key_name, point)
         uniforms = jax.random.uniform(key, (2,), point.components.dtype)
-        stored, found = draw(uniforms[0], hotter, self.ladder.ring(point.components[1:]))
+        stored, found = draw(uniforms[0], hotter, self.ring_to_jump_into(point.components))
         other = self._at(stored.position, stored.memory)
         log_ratio = self.jump_log_ratio(point.components, other.components)
         acceptance, log_ratio = acceptance_of(log_ratio)
@@ -180,6 +180,10 @@ class MinibatchRung(eqx.Module):
         log_likelihood = n / hotter * jnp.sum(self.rows.at(point.position, places))
         other = self.rows.log_prior(point.position) + log_likelihood
         return point._replace(components=point.components.at[1].set(other), memory=name)
+
+    def ring_to_jump_into(self, components: Float[Array, "2"]) -> Int[Array, ""]:
+        """The ring of h(x, R): what the hotter rung would say of this state."""
+        return self.ladder.ring(components[1:])
 
     def jump_log_ratio(self, here: Array, there: Array) -> Array:
         """Log A, from the components -h(., S) and -h(., R) of both states."""
