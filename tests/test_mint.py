@@ -1,9 +1,8 @@
 """The mini-batch moves themselves leave the laws invariant that they name."""
 
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from tests import broken_minibatch as broken
@@ -19,7 +18,7 @@ from tests.minibatch_rows import (
 )
 
 import temperance as tp
-from temperance.moves.minibatch import Mint, Moments
+from temperance.moves.minibatch import Mint
 from temperance.moves.pseudo_marginal import PseudoMarginal
 from temperance.testing import Verdict, invariance, reversibility
 
@@ -101,7 +100,7 @@ def test_a_fresh_pair_is_reversible_and_an_exchange_after_a_move_says_it_is_not(
 
 
 def verdict_on_mint(
-    move: Mint, rows: np.ndarray, seed: int, reach: float = 2.4, num_replicates: int = 8192
+    move: Mint, rows: np.ndarray, seed: int, reach: float = 2.4, num_replicates: int = 4096
 ) -> Verdict:
     """`reach` is the step in standard deviations of the tempered law."""
     law = tempered_normal(rows, move.batch_size, move.alpha, temper_prior=move.temper_prior)
@@ -115,14 +114,14 @@ def batch(kind: type[Mint] = Mint, **options: Any) -> Mint:
     return as_kind(kind, tp.mint(**options))
 
 
-MANY = many_rows(2000)
+MANY = many_rows(400)
 MINTS: dict[str, dict[str, Any]] = {
-    "half of the power": {"batch_size": 50, "alpha": 0.5, "temper_prior": False},
-    "nearly all of it": {"batch_size": 100, "alpha": 0.9},
-    "with replacement": {"batch_size": 100, "alpha": 0.9, "replace": True},
-    "half of all rows": {"batch_size": 1000, "alpha": 0.9},
-    "by langevin": {"batch_size": 100, "alpha": 0.9, "proposal": "mala"},
-    "grown": {"batch_size": 50, "alpha": 1.0},
+    "half of the power": {"batch_size": 40, "alpha": 0.5, "temper_prior": False},
+    "nearly all of it": {"batch_size": 40, "alpha": 0.9},
+    "with replacement": {"batch_size": 40, "alpha": 0.9, "replace": True},
+    "half of all rows": {"batch_size": 200, "alpha": 0.9},
+    "by langevin": {"batch_size": 40, "alpha": 0.9, "proposal": "mala"},
+    "grown": {"batch_size": 40, "alpha": 1.0},
 }
 
 
@@ -135,20 +134,20 @@ def test_penalised_batches_leave_the_tempered_law_invariant(name: str, seed: int
 
 
 MINT_TWINS: dict[str, tuple[type[Mint], dict[str, Any]]] = {
-    "no penalty": (Mint, {"batch_size": 100, "alpha": 0.9, "noise": "common"}),
+    "no penalty": (Mint, {"batch_size": 40, "alpha": 0.9, "noise": "common"}),
     "no penalty, by langevin": (
-        Mint, {"batch_size": 100, "alpha": 0.9, "noise": "common", "proposal": "mala"}
+        Mint, {"batch_size": 40, "alpha": 0.9, "noise": "common", "proposal": "mala"}
     ),
-    "scaled to all rows": (broken.MintScaledToAllRows, {"batch_size": 50, "alpha": 0.5}),
-    "prior not tempered": (broken.MintUnderTheOtherPrior, {"batch_size": 50, "alpha": 0.5}),
+    "scaled to all rows": (broken.MintScaledToAllRows, {"batch_size": 40, "alpha": 0.5}),
+    "prior not tempered": (broken.MintUnderTheOtherPrior, {"batch_size": 40, "alpha": 0.5}),
     "prior tempered": (
-        broken.MintUnderTheOtherPrior, {"batch_size": 50, "alpha": 0.5, "temper_prior": False}
+        broken.MintUnderTheOtherPrior, {"batch_size": 40, "alpha": 0.5, "temper_prior": False}
     ),
     "what is left forgotten": (
-        broken.MintThatForgetsWhatIsLeft, {"batch_size": 1600, "alpha": 0.95}
+        broken.MintThatForgetsWhatIsLeft, {"batch_size": 320, "alpha": 1.0}
     ),
     "a temperature that grows": (
-        broken.MintThatHeatsWhereItLooksAtMore, {"batch_size": 50, "alpha": 1.0}
+        broken.MintThatHeatsWhereItLooksAtMore, {"batch_size": 40, "alpha": 1.0}
     ),
 }  # fmt: skip
 

@@ -34,7 +34,7 @@ __all__ = [
     "Gamma", "Gaussian", "GeometricLadder", "HalfNormal", "InverseGamma", "LogNormal", "Matern32",
     "Matern52", "ParallelTempering", "Params", "Plain", "Prediction", "PrefixLadder", "Problem",
     "RowLadder", "SquaredExponential", "Summary", "Target", "TemperanceError",
-    "TemperedTransitions", "__version__", "alternate", "cite", "elliptical_slice", "from_blackjax", "gaussian_process",
-    "hmc", "implied_beta", "load", "log_evidence", "mala", "metropolis", "mint", "nuts", "predict",
-    "repeat", "report", "sample", "save", "slice_sampling", "summary",
+    "TemperedTransitions", "__version__", "alternate", "cite", "elliptical_slice", "from_blackjax",
+    "gaussian_process", "hmc", "implied_beta", "load", "log_evidence", "mala", "metropolis", "mint",
+    "nuts", "predict", "repeat", "report", "sample", "save", "slice_sampling", "summary",
 ]  # fmt: skip
