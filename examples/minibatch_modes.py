@@ -50,7 +50,7 @@ if __name__ == "__main__":
     for noise in ("penalty", "common"):
         tree = tp.sample(
             problem, "mint", tp.metropolis(scale=2.0), batch_size=BATCH, alpha=ALPHA, noise=noise,
-            temper_prior=False, num_draws=4000, num_warmup=200, sweeps_per_draw=4, progress=False,
+            temper_prior=False, num_draws=3000, num_warmup=200, sweeps_per_draw=4, progress=False,
         )  # fmt: skip
         x = tree["posterior"]["x"].values
         print(f"{noise}: mean square {np.mean(x**2):.3f}, known {square:.3f}")

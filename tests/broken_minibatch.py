@@ -67,7 +67,8 @@ class PairWithRowsTwice(PseudoMarginal):
     """Lets a row into a batch that has it, though batches are sets."""
 
     def _exchanged(self, key: Key, rows: Rows, law: BatchLaw, point: Point) -> OwnBatch:
-        return replace(self, replace=True)._exchanged(key, rows, law, point)
+        free = replace(self, replace=True)
+        return PseudoMarginal._exchanged(free, key, rows, law, point)
 
 
 class PairScaledToAllRows(PseudoMarginal):
@@ -112,29 +113,11 @@ class MintThatForgetsWhatIsLeft(Mint):
         return replace(super().law(num_rows), batches=EndlessBatches(num_rows))
 
 
-class MintThatHeatsWhereItLooksAtMore(Mint):
-    """Takes the temperature from as many rows as it looked at, and not from `batch_size`."""
-
-    def law(self, num_rows: int) -> BatchLaw:
-        law = super().law(num_rows)
-        return LawOfTheGrown(law.batches, law.batch_size, law.alpha, law.temper_prior)
-
-
 class LawOfAnything(BatchLaw):
     """Every pair is as likely as every other."""
 
     def log_weight(self, terms: Float[Array, " m"], log_prior: Array, corrected: bool) -> Array:
         return 0.0 * super().log_weight(terms, log_prior, corrected)
-
-
-class LawOfTheGrown(BatchLaw):
-    """c = q^alpha, with q the rows that were looked at."""
-
-    def log_ratio(
-        self, mean: Array, prior: Array, variance: Array, count: Int[Array, ""] | int
-    ) -> Array:
-        grown = (count / self.batch_size) ** self.alpha
-        return super().log_ratio(grown * mean, prior, variance, count)
 
 
 class LawOfAllRows(BatchLaw):

@@ -66,10 +66,11 @@ class Pairs(eqx.Module):
     deviations: Array
 
     def __call__(self, key: Key) -> PlainState:
-        key_batch, key_position = jax.random.split(key)
+        key_batch, key_order, key_position = jax.random.split(key, 3)
         at = jax.random.categorical(key_batch, self.log_masses)
         x = self.means[at] + self.deviations[at] * jax.random.normal(key_position, (1,))
-        places = self.batches[at]
+        # In any order: sums that differ by rounding are to have one law too.
+        places = jax.random.permutation(key_order, self.batches[at])
         point = self.ladder.evaluate(x, gradient=False)
         return PlainState(point._replace(memory=OwnBatch(places, self.ladder.rows.at(x, places))))
 
@@ -92,7 +93,6 @@ def pairs_of(move: PseudoMarginal, rows: np.ndarray) -> Pairs:
     slope, precision = (logs[:, 2] - logs[:, 0]) / 2, 2 * middle - logs[:, 0] - logs[:, 2]
     assert (precision > 0).all()
     masses = middle + 0.5 * slope**2 / precision - 0.5 * np.log(precision)
-    # Rows of a set may lie in its places in any order; the sampler's own order is random.
     parts = (batches.astype(np.int32), masses, slope / precision, precision**-0.5)
     return Pairs(ladder_of(rows), *map(jnp.asarray, parts))
 
@@ -107,7 +107,7 @@ def pair_statistics(state: PlainState) -> Array:
     cached = jnp.mean(known) + 0.5 * jnp.mean((y - x) ** 2)
     return jnp.stack([
         x, x**2, jnp.mean(y), x * jnp.mean(y), jnp.tanh(0.3 * jnp.mean(known)), jnp.std(y),
-        counts[0], counts[5] * x, jnp.max(counts), jnp.tanh(known[0] - known[1]) ** 2,
+        counts[0], counts[5] * x, jnp.max(counts) + 0.1 * jnp.tanh(x), jnp.tanh(jnp.std(known)),
         x + jnp.tanh(cached), state.point.components[0],
     ])  # fmt: skip
 

@@ -262,7 +262,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "a batch of one": (lambda: tp.mint(batch_size=1), ArgumentError, "at least 2"),
     "alpha above one": (lambda: tp.mint(alpha=1.2), ArgumentError, "alpha"),
     "swaps": (sampled(make_problem(), "pt", "mint", num_rungs=3), MoveError, "a few rows"),
-    "transitions": (sampled(make_problem(), "tt", "mint", num_rungs=3), MoveError, "a few rows"),
+    "transitions": (sampled(make_problem(), "tt", "mint", num_rungs=3), MoveError, "an exact move"),
     "taking turns": (
         lambda: tp.alternate(tp.mint(), tp.metropolis()), MoveError, "cannot take turns"
     ),

@@ -125,7 +125,7 @@ class Mint(AbstractMove):
 
     def _info(self, acceptance: Array, accepted: Array, seen: Moments, variance: Array) -> Info:
         dtype = acceptance.dtype
-        gradients = 2 * self.batch_size * self.langevin * (self.noise == "penalty")
+        gradients = 2 * self.batch_size * self.langevin
         trusted = (variance <= MOST_VARIANCE) & (variance <= MOST_SHARE * seen.number)
         return Info(
             acceptance[None],
