@@ -55,7 +55,7 @@ PAIRS: dict[str, dict[str, Any]] = {
     "exchange": {"exchange": 2},
     "exchange, with replacement": {"exchange": 2, "replace": True},
     "exchange, corrected": {"exchange": 2, "corrected": True},
-    "exchange, by langevin": {"exchange": 1, "proposal": "mala", "corrected": True},
+    "exchange, by langevin": {"exchange": 2, "proposal": "mala", "corrected": True},
 }
 
 
