@@ -36,7 +36,7 @@ def check(text: str, weight: str):
 def test_every_example_is_tested_here():
     tested = {
         "bimodal_mixture", "by_hand", "gaussian_process", "logistic_regression",
-        "subsampled_mixture",
+        "minibatch_modes", "subsampled_mixture",
     }  # fmt: skip
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
@@ -52,6 +52,18 @@ def test_gaussian_process():
     noise, spread, known = numbers(text, "noise")
     assert abs(noise - known) < 4 * spread
     assert numbers(text, "truth within two standard deviations at")[0] > 0.85
+
+
+@slow
+def test_minibatch_modes():
+    text = output_of("minibatch_modes")
+    got, known = numbers(text, "penalty: mean square")
+    assert abs(got - known) < 0.03
+    flat, known = numbers(text, "common: mean square")
+    assert flat > known + 0.03
+    got, known = numbers(text, "penalty: weight above zero")
+    assert abs(got - known) < 0.05
+    assert numbers(text, "rows evaluated a step, as a share of all rows:")[0] < 0.002
 
 
 @slow

@@ -8,8 +8,10 @@
 `batch_law.py` has u, V and what is meant: the posterior to the power 1/T, T = n / m^alpha.
 
 While V is more than `MOST_VARIANCE`, m more rows are looked at, since acceptance falls like
-2 Phi(-sqrt(V) / 2); the temperature stays that of `batch_size`. V is the same from x* to x, so
-the way back stops at as many rows.
+2 Phi(-sqrt(V) / 2); the temperature stays that of `batch_size`. No more are asked for where the
+noise cannot change the answer, |log r| > V/2 + `SURE` sqrt(V): such a step is refused, or accepted,
+but for a chance of exp(-16) at most. V and |log r| are the same from x* to x, so the way back stops
+at as many rows.
 
 **What it leaves invariant.** *penalty*: the tempered law, where a mean of d over a batch is normal;
 the noise of the variance itself is made good by the series' next terms. *common*: nothing with a
@@ -41,6 +43,8 @@ from temperance.rows import Rows, rows_of
 
 # Above this variance of the noise a step looks at more rows.
 MOST_VARIANCE = 4.0
+# So many standard deviations of the noise leave no doubt.
+SURE = 6.0
 # The penalty's series is good to a thousandth while the variance is a small share of the rows.
 MOST_SHARE = 0.05
 
@@ -111,9 +115,10 @@ class Mint(AbstractMove):
         if here is not None:
             way_back = log_way_back(forth, here, slope(there), params)
         proposal = rung.evaluate(unravel(there), gradient=False)
-        seen = self._compared(rows, law, key_batch, point.position, proposal.position)
-        variance = law.variance(seen.spread, seen.number)
         prior = proposal.components[0] - point.components[0]
+        known = law.prior_power * prior + way_back
+        seen = self._compared(rows, law, key_batch, point.position, proposal.position, known)
+        variance = law.variance(seen.spread, seen.number)
         if self.noise == "penalty":
             log_ratio = law.log_ratio(seen.mean, prior, variance, seen.number)
         else:
@@ -121,11 +126,14 @@ class Mint(AbstractMove):
         acceptance, log_ratio = acceptance_of(log_ratio + way_back)
         accepted = jnp.log(uniform[0]) < log_ratio
         kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
-        return kept, self._info(acceptance, accepted, seen, variance)
+        sure = _sure(law.scale * seen.mean + known, variance)
+        return kept, self._info(acceptance, accepted, seen, variance, sure)
 
-    def _info(self, acceptance: Array, accepted: Array, seen: Moments, variance: Array) -> Info:
+    def _info(
+        self, acceptance: Array, accepted: Array, seen: Moments, variance: Array, sure: Array
+    ) -> Info:
         dtype = acceptance.dtype
-        gradients = 2 * self.batch_size * self.langevin * (self.noise == "penalty")
+        gradients = 2 * self.batch_size * self.langevin
         trusted = (variance <= MOST_VARIANCE) & (variance <= MOST_SHARE * seen.number)
         return Info(
             acceptance[None],
@@ -138,12 +146,12 @@ class Mint(AbstractMove):
                 2.0 * seen.number.astype(dtype) + gradients,
                 variance,
                 (seen.number > self.batch_size).astype(dtype),
-                trusted.astype(dtype),
+                (trusted | sure).astype(dtype),
             ),
         )
 
     def _compared(
-        self, rows: Rows, law: BatchLaw, key: Key, here: Position, there: Position
+        self, rows: Rows, law: BatchLaw, key: Key, here: Position, there: Position, known: Array
     ) -> Moments:
         """The differences of a batch that grows while its noise is too large."""
         size, most = self.batch_size, self._most(rows.num_rows)
@@ -155,6 +163,7 @@ class Mint(AbstractMove):
         def noisy(seen: Moments) -> Array:
             variance = law.variance(seen.spread, seen.number)
             loud = jnp.isfinite(variance) & (variance > MOST_VARIANCE)
+            loud &= ~_sure(law.scale * seen.mean + known, variance)
             return loud & (seen.number + size <= most)
 
         zero = jnp.zeros((), jnp.result_type(float))
@@ -172,6 +181,11 @@ class Mint(AbstractMove):
             return lambda _: None
         some = rows.take(law.batches.places(key, 0, self.batch_size))
         return slope_on(rows, law, some, unravel)
+
+
+def _sure(log_ratio: Array, variance: Array) -> Array:
+    """Whether noise of this variance leaves no doubt about a step."""
+    return jnp.abs(log_ratio) > 0.5 * variance + SURE * jnp.sqrt(variance)
 
 
 def slope_on(
