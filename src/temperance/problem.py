@@ -20,6 +20,7 @@ from jaxtyping import Array, ArrayLike, Float, PyTree
 from temperance._types import Data, Key, LogDensity, Position, Scalar, Terms
 from temperance.errors import ArgumentError, DataError
 from temperance.layout import DrawVector, Layout, OnVector
+from temperance.source import left_in_place
 
 Dims = Mapping[str, Sequence[str]] | None
 Coords = Mapping[str, Sequence[Any]] | None
@@ -179,12 +180,17 @@ class Densities(eqx.Module):
     num_rows: int = eqx.field(static=True)
 
 
-def densities_of(problem: Problem | Target) -> Densities:
-    """The densities of `problem` on vectors."""
+def densities_of(problem: Problem | Target, *, by_rows: bool = False) -> Densities:
+    """The densities of `problem` on vectors.
+
+    `by_rows` leaves sources where they are, for moves that read a few rows a step: the likelihood
+    of all rows is then not to be called.
+    """
     if isinstance(problem, Problem):
         layout = Layout.of(problem.example())
         prior = OnVector(problem.log_prior, layout)
-        data = jax.tree.map(_as_array, problem.data)
+        data = problem.data
+        data = left_in_place(data, _as_array) if by_rows else jax.tree.map(_as_array, data)
         likelihood = Likelihood(problem.terms, data, layout, problem.log_likelihood)
         draw = DrawVector(problem.draw_prior, layout)
         whole = Posterior(prior, likelihood)

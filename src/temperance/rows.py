@@ -10,10 +10,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 from temperance._types import Data, LogDensity, Position
 from temperance.errors import MoveError
+from temperance.fetch import struct_of, taken
 from temperance.geometric import GeometricLadder
 from temperance.ladder import AbstractLadder, AbstractUniformLadder, Rung, Rungs, SingleRung
 from temperance.problem import (
@@ -24,6 +25,7 @@ from temperance.problem import (
     Problem,
     Target,
 )
+from temperance.source import left_in_place
 
 
 class Rows(eqx.Module):
@@ -36,7 +38,11 @@ class Rows(eqx.Module):
 
     def take(self, places: Int[Array, " m"]) -> Data:
         """The rows at `places`."""
-        return jax.tree.map(lambda leaf: leaf.at[places].get(mode="promise_in_bounds"), self.data)
+        return taken(self.data, places)
+
+    def like(self, count: int) -> PyTree[jax.ShapeDtypeStruct]:
+        """The shape of `count` rows."""
+        return jax.tree.map(lambda leaf: struct_of(leaf, count), self.data)
 
     def at(self, position: Position, places: Int[Array, " m"]) -> Float[Array, " m"]:
         """The terms of the rows at `places`."""
@@ -54,7 +60,7 @@ class RowLadder(AbstractUniformLadder):
     @classmethod
     def of(cls, problem: Problem) -> "RowLadder":
         """The ladder of a problem's positions."""
-        data = jax.tree.map(jnp.asarray, problem.data)
+        data = left_in_place(problem.data, jnp.asarray)
         return cls(Rows(problem.log_prior, problem.terms, data, problem.num_rows))
 
     @property
