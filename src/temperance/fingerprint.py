@@ -28,8 +28,8 @@ from jaxtyping import PyTree
 from temperance._types import Options
 from temperance._version import __version__
 from temperance.errors import ArgumentError, DataError
-from temperance.fetch import spaced_rows
-from temperance.source import RowSource
+from temperance.fetch import RemoteRows
+from temperance.source import RowSource, spaced_rows
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-FX]+")
 # Names of jitted and custom-rule functions, as a jaxpr prints them: renaming changes no draw.
@@ -200,8 +200,8 @@ def _plain(value: Any, name: str) -> Any:
         array = host_array(value)
         shown = array.tolist() if array.size <= _SHOWN else _describe_array(array).split()[1]
         return f"{_form(array)} {shown}"
-    if isinstance(value, RowSource):
-        return _describe_source(value)
+    if isinstance(value, RemoteRows):
+        return _describe_source(value.held.source)
     if isinstance(value, Mapping):
         return {str(key): _plain(item, name) for key, item in value.items()}
     if isinstance(value, list | tuple):

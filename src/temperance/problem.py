@@ -19,8 +19,8 @@ from jaxtyping import Array, ArrayLike, Float, PyTree
 
 from temperance._types import Data, Key, LogDensity, Position, Scalar, Terms
 from temperance.errors import ArgumentError, DataError
+from temperance.fetch import remote
 from temperance.layout import DrawVector, Layout, OnVector
-from temperance.source import left_in_place
 
 Dims = Mapping[str, Sequence[str]] | None
 Coords = Mapping[str, Sequence[Any]] | None
@@ -190,7 +190,7 @@ def densities_of(problem: Problem | Target, *, by_rows: bool = False) -> Densiti
         layout = Layout.of(problem.example())
         prior = OnVector(problem.log_prior, layout)
         data = problem.data
-        data = left_in_place(data, _as_array) if by_rows else jax.tree.map(_as_array, data)
+        data = remote(data, _as_array) if by_rows else jax.tree.map(_as_array, data)
         likelihood = Likelihood(problem.terms, data, layout, problem.log_likelihood)
         draw = DrawVector(problem.draw_prior, layout)
         whole = Posterior(prior, likelihood)

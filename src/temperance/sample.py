@@ -17,6 +17,7 @@ from temperance.checkpoint import Store
 from temperance.checks import check_count, check_problem
 from temperance.conductor import Conductor
 from temperance.errors import ArgumentError, MoveError, unknown_name
+from temperance.fetch import sources_in
 from temperance.fingerprint import fingerprint
 from temperance.geometric import check_betas
 from temperance.jobs import HandJob, Job, TunedJob
@@ -30,7 +31,7 @@ from temperance.result import result_tree
 from temperance.runtime import across_precisions, scope
 from temperance.samplers.run import block_size
 from temperance.samplers.swaps import SCHEMES
-from temperance.source import left_in_place, refuse_sources, sources_in
+from temperance.source import left_in_place, refuse_sources
 from temperance.subsampled_options import subsampled_options
 
 # A sweep crosses a few pairs of rungs at most, so a kept draw of parallel tempering is several.

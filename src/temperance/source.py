@@ -17,7 +17,6 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakValueDictionary
 
 import jax
 import numpy as np
@@ -187,32 +186,17 @@ def check_numbers(source: RowSource) -> None:
         raise DataError(f"{source!r}: wanted real numbers, and {source.dtype} is something else")
 
 
-# By the address of what is wrapped, which lives as long as its wrapping: a source is a static part
-# of a program, and must be the same object in the next run to run the same program.
-_wrapped: WeakValueDictionary[int, RowSource] = WeakValueDictionary()
-
-
 def as_source(leaf: Any) -> RowSource | None:
     """The source that a leaf of a problem's data is, if it is one."""
     if isinstance(leaf, RowSource):
         return leaf
+    if isinstance(leaf, np.memmap):
+        return ArrayRows(leaf)
     # Whoever has an array of zarr has imported it.
     zarr = sys.modules.get("zarr")
-    if isinstance(leaf, np.memmap):
-        kind = ArrayRows
-    elif zarr is not None and isinstance(leaf, zarr.Array):
-        kind = ZarrRows
-    else:
-        return None
-    source = _wrapped.get(id(leaf))
-    if source is None:
-        source = _wrapped[id(leaf)] = kind(leaf)
-    return source
-
-
-def sources_in(data: Data) -> list[RowSource]:
-    """Every source among the leaves."""
-    return [leaf for leaf in jax.tree.leaves(data) if isinstance(leaf, RowSource)]
+    if zarr is not None and isinstance(leaf, zarr.Array):
+        return ZarrRows(leaf)
+    return None
 
 
 def left_in_place(data: Data, load: Callable[[Any], Any]) -> Data:
@@ -235,3 +219,10 @@ def refuse_sources(data: Data, method: str) -> None:
                 "method='mint', which reads a few rows a step, or load the rows, with .read() of "
                 "a source or numpy.asarray of an array of zarr"
             )
+
+
+def spaced_rows(source: RowSource, count: int) -> np.ndarray:
+    """At most `count` rows from the first to the last, evenly spaced."""
+    num_rows = source.shape[0]
+    places = np.linspace(0, num_rows - 1, min(count, num_rows)).round().astype(np.int64)
+    return np.ascontiguousarray(source.take(places))
