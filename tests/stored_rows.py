@@ -45,10 +45,10 @@ def store(folder: Path, kind: str, rows: dict[str, np.ndarray]) -> Any:
         for name, values in rows.items():
             group.create_array(name, data=values, chunks=(700,))
         return tp.open_rows(folder / "rows.zarr")
-    import pyarrow
+    import pyarrow as pa
     from pyarrow import parquet
 
-    parquet.write_table(pyarrow.table(rows), folder / "rows.parquet", row_group_size=900)
+    parquet.write_table(pa.table(rows), folder / "rows.parquet", row_group_size=900)
     return tp.open_rows(folder / "rows.parquet")
 
 

@@ -66,7 +66,7 @@ class RowSource(abc.ABC):
             raise DataError(
                 f"{self!r}: asked for {rows.size} rows it gave shape {found.shape}, wanted {wanted}"
             )
-        return found[back.reshape(places.shape)]
+        return np.asarray(found[back.reshape(places.shape)])
 
     def let_go(self) -> None:
         """Forget rows that were kept to be read faster. Called at the end of a run."""
