@@ -180,7 +180,7 @@ def reads_its_batches_alone(kind: type[Counted], folder: Path) -> bool:
     # A step evaluates the rows of its batch at both ends, and a chain that is content with its own
     # waits for the others. A few more rows try the terms, and a few more name the checkpoint.
     batches = tree["sample_stats"]["batch_rows"].max("chain").sum() / 2
-    few = 3 * checks.FEW_ROWS + 32
+    few = checks.FEW_ROWS + 32
     return all(s.num_read <= SHORT["num_chains"] * batches + few for s in data.values())
 
 
@@ -210,8 +210,8 @@ def test_groups_are_read_once_and_kept_up_to_a_size(kind, tmp_path, monkeypatch)
     assert len(source._kept) == 1
 
 
-LIMIT = 3 * 2**30
-FILE = 6 * 2**30
+LIMIT = 2 * 2**30
+FILE = 4 * 2**30
 
 
 def test_a_file_larger_than_memory(tmp_path):
