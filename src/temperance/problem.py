@@ -35,7 +35,9 @@ class Problem:
     `log_prior` cancels from the log evidence of power posteriors. `independent=True` says that the
     term of one row does not look at the others. `dims` and `coords` name the axes of the
     position's leaves in the result, as in ArviZ. `log_likelihood`, if given, must be the sum of the
-    terms; it takes their place where its gradient is cheaper than through the terms.
+    terms; it takes their place where its gradient is cheaper than through the terms. `data` are
+    arrays with the rows on the leading axis or, for mini-batch methods, sources of rows such as
+    `open_rows` opens.
     """
 
     log_prior: LogDensity
