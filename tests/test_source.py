@@ -241,9 +241,8 @@ def test_a_file_larger_than_memory(tmp_path):
 def test_a_mapped_file_is_loaded_where_all_rows_are_needed(tmp_path):
     problem = make_problem(store(tmp_path, "memmap", ROWS))
     for by_rows in (False, True):
-        leaves = jax.tree.leaves(
-            densities_of(problem, by_rows=by_rows).cold.data, is_leaf=is_remote
-        )
+        densities: Any = densities_of(problem, by_rows=by_rows)
+        leaves = jax.tree.leaves(densities.cold.data, is_leaf=is_remote)
         assert [is_remote(leaf) for leaf in leaves] == [by_rows, by_rows]
 
 

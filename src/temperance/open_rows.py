@@ -73,7 +73,7 @@ def _zarr(
 
 def _parquet(path: Path, columns: Sequence[str] | None, cache_bytes: int) -> dict[str, RowSource]:
     try:
-        from pyarrow import ArrowException
+        from pyarrow.lib import ArrowException
     except ImportError as error:
         raise DataError(
             f"{path}: reading parquet needs pyarrow: pip install 'temperance[parquet]'"
