@@ -73,14 +73,14 @@ def _zarr(
 
 def _parquet(path: Path, columns: Sequence[str] | None, cache_bytes: int) -> dict[str, RowSource]:
     try:
-        import pyarrow as pa
+        import pyarrow.lib as arrow
     except ImportError as error:
         raise DataError(
             f"{path}: reading parquet needs pyarrow: pip install 'temperance[parquet]'"
         ) from error
     try:
         names, metadata = parquet_columns(path)
-    except (pa.lib.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError) as error:
         raise FileFormatError(f"{path}: cannot be read as parquet ({error})") from error
     chosen = _chosen(path, columns, names)
     share = cache_bytes // len(chosen)
