@@ -15,6 +15,7 @@ from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
 from temperance.moves.mint import mint
+from temperance.open_rows import open_rows
 from temperance.prefix import PrefixLadder
 from temperance.problem import Problem, Target
 from temperance.report import report
@@ -25,6 +26,7 @@ from temperance.samplers.equi_energy import EquiEnergy
 from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.plain import Plain
 from temperance.samplers.transitions import TemperedTransitions
+from temperance.source import ArrayRows, RowSource
 from temperance.summary import Summary, summary
 from temperance.terms.gaussian_process import gaussian_process
 from temperance.terms.kernels import AbstractKernel, Matern32, Matern52, SquaredExponential
@@ -33,11 +35,11 @@ from temperance.terms.priors import AbstractPrior, Gamma, HalfNormal, InverseGam
 
 __all__ = [
     "AbstractKernel", "AbstractLadder", "AbstractMove", "AbstractPrior", "AbstractUniformLadder",
-    "EnergyLadder", "EquiEnergy", "Gamma", "Gaussian", "GeometricLadder", "HalfNormal",
+    "ArrayRows", "EnergyLadder", "EquiEnergy", "Gamma", "Gaussian", "GeometricLadder", "HalfNormal",
     "InverseGamma", "LogNormal", "Matern32", "Matern52", "ParallelTempering", "Params", "Plain",
-    "Prediction", "PrefixLadder", "Problem", "RowLadder", "SquaredExponential", "Summary", "Target",
-    "TemperanceError", "TemperedTransitions", "__version__", "alternate", "cite",
-    "elliptical_slice", "from_blackjax", "gaussian_process", "hmc", "implied_beta", "load",
-    "log_evidence", "mala", "metropolis", "mint", "nuts", "predict", "repeat", "report", "sample",
-    "save", "slice_sampling", "summary",
+    "Prediction", "PrefixLadder", "Problem", "RowLadder", "RowSource", "SquaredExponential",
+    "Summary", "Target", "TemperanceError", "TemperedTransitions", "__version__", "alternate",
+    "cite", "elliptical_slice", "from_blackjax", "gaussian_process", "hmc", "implied_beta", "load",
+    "log_evidence", "mala", "metropolis", "mint", "nuts", "open_rows", "predict", "repeat",
+    "report", "sample", "save", "slice_sampling", "summary",
 ]  # fmt: skip

@@ -11,9 +11,12 @@ from jaxtyping import Array
 
 from temperance._types import Key, Keys
 from temperance.errors import ArgumentError, PositionError, StartError, TermsError
+from temperance.fetch import first_rows, struct_of
 from temperance.ladder import AbstractLadder, AbstractUniformLadder
 from temperance.layout import Layout
 from temperance.problem import Densities, Problem, Target
+from temperance.rows import RowLadder
+from temperance.source import left_in_place
 
 # Rows on which terms are compared; enough to see a look-ahead, few enough to cost nothing.
 FEW_ROWS = 8
@@ -50,9 +53,9 @@ def _check_scalar(name: str, density: Any, vector: jax.ShapeDtypeStruct) -> None
 def _check_terms(problem: Problem, densities: Densities) -> None:
     n = problem.num_rows
     position = densities.layout.unravel(densities.draw(jax.random.key(0)))
-    data = jax.tree.map(jnp.asarray, problem.data)
+    data = left_in_place(problem.data, jnp.asarray)
     try:
-        shape = np.shape(jax.eval_shape(problem.terms, position, data))
+        shape = np.shape(jax.eval_shape(problem.terms, position, jax.tree.map(struct_of, data)))
     except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
         raise TermsError(f"terms: it fails on a prior draw and the data: {error}") from error
     if shape != (n,):
@@ -61,6 +64,7 @@ def _check_terms(problem: Problem, densities: Densities) -> None:
         )
     few = min(FEW_ROWS, n)
     half = few // 2
+    data = jax.tree.map(lambda leaf: first_rows(leaf, few), data)
     whole = _terms(problem, position, data, 0, few)
     prefix = _terms(problem, position, data, 0, half)
     if not _alike(prefix, whole[:half]):
@@ -191,10 +195,11 @@ def _blame(
     parts: dict[str, Any] = {}
     if isinstance(problem, Problem):
         parts["log_prior"] = problem.log_prior(densities.layout.unravel(x))
-        terms = np.asarray(problem.terms(densities.layout.unravel(x), problem.data))
-        worst = np.flatnonzero(~np.isfinite(terms))
-        if worst.size:
-            parts[f"terms[{worst[0]}]"] = terms[worst[0]]
+        if not isinstance(ladder, RowLadder):
+            terms = np.asarray(problem.terms(densities.layout.unravel(x), problem.data))
+            worst = np.flatnonzero(~np.isfinite(terms))
+            if worst.size:
+                parts[f"terms[{worst[0]}]"] = terms[worst[0]]
     else:
         parts["log_density"] = densities.cold(x)
     components = ladder.evaluate(_placed(place, x), gradient=False).components

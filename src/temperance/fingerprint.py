@@ -1,7 +1,8 @@
 """The identity of a run by its content: equal if and only if continuing it makes sense.
 
 A model function is identified by the program JAX traces from it (its jaxpr) and by the values it
-closes over, never by its name, its address or the file it stands in; data by their bytes; options
+closes over, never by its name, its address or the file it stands in; data by their bytes; a source
+of rows, which may not be read whole, by its shape, its dtype and the bytes of a few rows; options
 by their values. Every part is kept apart, so that two runs that differ can be told apart in words.
 
 What a jaxpr does not show is not seen: the backward rule of a `custom_vjp` or `custom_jvp`
@@ -27,11 +28,15 @@ from jaxtyping import PyTree
 from temperance._types import Options
 from temperance._version import __version__
 from temperance.errors import ArgumentError, DataError
+from temperance.fetch import RemoteRows
+from temperance.source import RowSource, spaced_rows
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-FX]+")
 # Names of jitted and custom-rule functions, as a jaxpr prints them: renaming changes no draw.
 _LABEL = re.compile(r"\b(name|jvp|fwd|bwd)=[\w<>.]+")
 _SHOWN = 8
+# Rows of a source that are looked at.
+_SAMPLED = 32
 
 
 def fingerprint(
@@ -142,8 +147,13 @@ def _describe_data(data: PyTree) -> dict[str, str]:
     form = re.sub(r"\s+", " ", _ADDRESS.sub("0x", str(structure)))
     parts = {"data": f"{form} {_sha256(form.encode())}"}
     for path, leaf in leaves:
-        parts[f"data:{jax.tree_util.keystr(path) or 'array'}"] = _describe_array(leaf)
+        describe = _describe_source if isinstance(leaf, RowSource) else _describe_array
+        parts[f"data:{jax.tree_util.keystr(path) or 'array'}"] = describe(leaf)
     return parts
+
+
+def _describe_source(source: RowSource) -> str:
+    return f"{_form(source)} {_sha256(spaced_rows(source, _SAMPLED).view(np.uint8).data)}"
 
 
 def _describe_array(value: Any) -> str:
@@ -158,7 +168,7 @@ def _describe_array(value: Any) -> str:
     return f"{_form(array)} {_sha256(flat.view(np.uint8).data if flat.size else b'')}"
 
 
-def _form(array: np.ndarray) -> str:
+def _form(array: np.ndarray | RowSource) -> str:
     return f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
 
 
@@ -190,6 +200,8 @@ def _plain(value: Any, name: str) -> Any:
         array = host_array(value)
         shown = array.tolist() if array.size <= _SHOWN else _describe_array(array).split()[1]
         return f"{_form(array)} {shown}"
+    if isinstance(value, RemoteRows):
+        return _describe_source(value.held.source)
     if isinstance(value, Mapping):
         return {str(key): _plain(item, name) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -17,12 +17,15 @@ from temperance.errors import InterruptedRunError
 from temperance.move import AbstractMove
 from temperance.plan import Plan, Stage, start_chains
 from temperance.problem import Densities, Problem, Target
+from temperance.rows import rows_alone
 from temperance.samplers.run import run_block
 
 DRAWS = "draw-0"
 # Sweeps of a draw that log evidence hears of. Their number is part of a program; that of the sweeps
 # is not, so that any number of them from here on runs what is already compiled.
 MOST_TRAIL = 4
+# Rows to trace terms with; those of a source are never all there.
+FEW_ROWS = 2
 Functions = dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]
 
 
@@ -71,10 +74,12 @@ class TunedJob:
         """The functions that the draws depend on, and what to trace them with."""
         d = self.plan.densities
         vector = jax.ShapeDtypeStruct((d.layout.dimension,), jnp.result_type(float))
-        found: Functions = {
-            "log_density": (d.whole, (vector,)),
-            "draw": (d.draw, (jax.random.key(0),)),
-        }
+        found: Functions = {"draw": (d.draw, (jax.random.key(0),))}
+        if self.move.reads_rows:
+            rows = rows_alone(self.plan.problem, d).rows
+            found["terms"] = (rows.terms, (vector, rows.like(FEW_ROWS)))
+        else:
+            found["log_density"] = (d.whole, (vector,))
         if d.hot is not None:
             found["hottest"] = (d.hot, (vector,))
         return found

@@ -19,6 +19,7 @@ from jaxtyping import Array, ArrayLike, Float, PyTree
 
 from temperance._types import Data, Key, LogDensity, Position, Scalar, Terms
 from temperance.errors import ArgumentError, DataError
+from temperance.fetch import remote
 from temperance.layout import DrawVector, Layout, OnVector
 
 Dims = Mapping[str, Sequence[str]] | None
@@ -34,7 +35,9 @@ class Problem:
     `log_prior` cancels from the log evidence of power posteriors. `independent=True` says that the
     term of one row does not look at the others. `dims` and `coords` name the axes of the
     position's leaves in the result, as in ArviZ. `log_likelihood`, if given, must be the sum of the
-    terms; it takes their place where its gradient is cheaper than through the terms.
+    terms; it takes their place where its gradient is cheaper than through the terms. `data` are
+    arrays with the rows on the leading axis or, for mini-batch methods, sources of rows such as
+    `open_rows` opens.
     """
 
     log_prior: LogDensity
@@ -179,12 +182,17 @@ class Densities(eqx.Module):
     num_rows: int = eqx.field(static=True)
 
 
-def densities_of(problem: Problem | Target) -> Densities:
-    """The densities of `problem` on vectors."""
+def densities_of(problem: Problem | Target, *, by_rows: bool = False) -> Densities:
+    """The densities of `problem` on vectors.
+
+    `by_rows` leaves sources where they are, for moves that read a few rows a step: the likelihood
+    of all rows is then not to be called.
+    """
     if isinstance(problem, Problem):
         layout = Layout.of(problem.example())
         prior = OnVector(problem.log_prior, layout)
-        data = jax.tree.map(_as_array, problem.data)
+        data = problem.data
+        data = remote(data, _as_array) if by_rows else jax.tree.map(_as_array, data)
         likelihood = Likelihood(problem.terms, data, layout, problem.log_likelihood)
         draw = DrawVector(problem.draw_prior, layout)
         whole = Posterior(prior, likelihood)

@@ -10,10 +10,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 from temperance._types import Data, LogDensity, Position
-from temperance.errors import MoveError
+from temperance.errors import DataError, MoveError
+from temperance.fetch import is_remote, remote, struct_of, taken
 from temperance.geometric import GeometricLadder
 from temperance.ladder import AbstractLadder, AbstractUniformLadder, Rung, Rungs, SingleRung
 from temperance.problem import (
@@ -24,6 +25,9 @@ from temperance.problem import (
     Problem,
     Target,
 )
+
+# Places are 32-bit numbers.
+MOST_ROWS = 2**31 - 1
 
 
 class Rows(eqx.Module):
@@ -36,7 +40,11 @@ class Rows(eqx.Module):
 
     def take(self, places: Int[Array, " m"]) -> Data:
         """The rows at `places`."""
-        return jax.tree.map(lambda leaf: leaf.at[places].get(mode="promise_in_bounds"), self.data)
+        return taken(self.data, places)
+
+    def like(self, count: int) -> PyTree[jax.ShapeDtypeStruct]:
+        """The shape of `count` rows."""
+        return jax.tree.map(lambda leaf: struct_of(leaf, count), self.data, is_leaf=is_remote)
 
     def at(self, position: Position, places: Int[Array, " m"]) -> Float[Array, " m"]:
         """The terms of the rows at `places`."""
@@ -54,7 +62,7 @@ class RowLadder(AbstractUniformLadder):
     @classmethod
     def of(cls, problem: Problem) -> "RowLadder":
         """The ladder of a problem's positions."""
-        data = jax.tree.map(jnp.asarray, problem.data)
+        data = remote(problem.data, jnp.asarray)
         return cls(Rows(problem.log_prior, problem.terms, data, problem.num_rows))
 
     @property
@@ -79,6 +87,11 @@ def rows_alone(problem: Problem | Target, densities: Densities) -> RowLadder:
             "mini-batch moves read rows one by one: they need a Problem with one term a row and "
             "independent=True, not a Target or terms that look back"
         )
+    if problem.num_rows > MOST_ROWS:
+        raise DataError(
+            f"data: got {problem.num_rows} rows, and mini-batch moves number them in 32 bits: "
+            f"wanted at most {MOST_ROWS}; leave some out, or put several into one row"
+        )
     assert densities.hot is not None
     assert isinstance(densities.cold, Likelihood)
     terms = OnVectorAndRows(problem.terms, densities.layout)
@@ -98,7 +111,7 @@ def rows_of(rung: Rung) -> Rows:
         prior, likelihood = ladder.hot, ladder.cold
     if isinstance(likelihood, Likelihood):
         terms = OnVectorAndRows(likelihood.terms, likelihood.layout)
-        num_rows = jax.tree.leaves(likelihood.data)[0].shape[0]
+        num_rows = jax.tree.leaves(likelihood.data, is_leaf=is_remote)[0].shape[0]
         return Rows(prior, terms, likelihood.data, num_rows)
     raise MoveError(
         f"a mini-batch move reads single rows, and {type(ladder).__name__} has none to read: run "

@@ -19,6 +19,7 @@ from temperance.conductor import Conductor
 from temperance.equi_energy_options import equi_energy_options
 from temperance.equi_energy_plan import EquiEnergyPlan
 from temperance.errors import ArgumentError, MoveError, unknown_name
+from temperance.fetch import sources_in
 from temperance.fingerprint import fingerprint
 from temperance.geometric import check_betas
 from temperance.jobs import HandJob, Job, TunedJob
@@ -33,6 +34,7 @@ from temperance.result import result_tree
 from temperance.runtime import across_precisions, scope
 from temperance.samplers.run import block_size
 from temperance.samplers.swaps import SCHEMES
+from temperance.source import left_in_place, refuse_sources
 from temperance.subsampled_options import subsampled_options
 
 # A sweep crosses a few pairs of rungs at most, so a kept draw of parallel tempering is several.
@@ -88,7 +90,12 @@ def sample(
     _check_limit("max_seconds", max_seconds)
     _check_limit("target_ess", target_ess)
     with scope(precision, cache):
-        densities = densities_of(problem)
+        by_rows = _reads_rows(method, move)
+        if isinstance(problem, Problem) and not by_rows:
+            refuse_sources(
+                problem.data, method if isinstance(method, str) else type(method).__name__
+            )
+        densities = densities_of(problem, by_rows=by_rows)
         check_problem(problem, densities)
         counts = {"num_chains": num_chains, "num_warmup": num_warmup, "num_draws": num_draws}
         key = _key(seed)
@@ -114,6 +121,8 @@ def sample(
         finally:
             if store is not None:
                 store.close()
+            for source in sources_in(densities):
+                source.let_go()
         if conductor.stopped is not None:
             _tell(conductor, finished.num_draws, num_draws)
         facts = {
@@ -127,6 +136,13 @@ def sample(
             "num_rows": densities.num_rows,
         }
         return result_tree(problem, densities.layout, finished, facts)
+
+
+def _reads_rows(method: Any, move: str | AbstractMove | None) -> bool:
+    """Whether the run will look at a few rows a step, so that sources stay where they are."""
+    if not isinstance(method, str):
+        return isinstance(getattr(method, "move", None), AbstractMove) and method.move.reads_rows
+    return method == "mint" or move_named(move, method_named(method).move).reads_rows
 
 
 def _tuned(
@@ -231,6 +247,8 @@ def _open(
     if checkpoint is None:
         return None
     data = problem.data if isinstance(problem, Problem) else None
+    if job.move.reads_rows:
+        data = left_in_place(data, lambda leaf: leaf)
     return Store.open(checkpoint, fingerprint(job.functions(), data, job.identity, seed))
 
 
