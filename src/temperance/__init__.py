@@ -2,18 +2,22 @@
 
 from temperance._version import __version__
 from temperance.batch_law import implied_beta
+from temperance.bounds import Bounds, lipschitz
 from temperance.cite import cite
 from temperance.errors import TemperanceError
 from temperance.gaussian import Gaussian
 from temperance.geometric import GeometricLadder
 from temperance.ladder import AbstractLadder, AbstractUniformLadder
+from temperance.laplace import Laplace, laplace
 from temperance.move import AbstractMove, Params
 from temperance.moves.blackjax import elliptical_slice, from_blackjax, nuts, slice_sampling
 from temperance.moves.combine import alternate, repeat
+from temperance.moves.delayed import delayed
 from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
 from temperance.moves.mint import mint
+from temperance.moves.tuna import tuna
 from temperance.prefix import PrefixLadder
 from temperance.problem import Problem, Target
 from temperance.report import report
@@ -31,10 +35,11 @@ from temperance.terms.priors import AbstractPrior, Gamma, HalfNormal, InverseGam
 
 __all__ = [
     "AbstractKernel", "AbstractLadder", "AbstractMove", "AbstractPrior", "AbstractUniformLadder",
-    "Gamma", "Gaussian", "GeometricLadder", "HalfNormal", "InverseGamma", "LogNormal", "Matern32",
-    "Matern52", "ParallelTempering", "Params", "Plain", "Prediction", "PrefixLadder", "Problem",
-    "RowLadder", "SquaredExponential", "Summary", "Target", "TemperanceError",
-    "TemperedTransitions", "__version__", "alternate", "cite", "elliptical_slice", "from_blackjax", "gaussian_process",
-    "hmc", "implied_beta", "load", "log_evidence", "mala", "metropolis", "mint", "nuts", "predict",
-    "repeat", "report", "sample", "save", "slice_sampling", "summary",
+    "Bounds", "Gamma", "Gaussian", "GeometricLadder", "HalfNormal", "InverseGamma", "Laplace",
+    "LogNormal", "Matern32", "Matern52", "ParallelTempering", "Params", "Plain", "Prediction",
+    "PrefixLadder", "Problem", "RowLadder", "SquaredExponential", "Summary", "Target",
+    "TemperanceError", "TemperedTransitions", "__version__", "alternate", "cite", "delayed",
+    "elliptical_slice", "from_blackjax", "gaussian_process", "hmc", "implied_beta", "laplace",
+    "lipschitz", "load", "log_evidence", "mala", "metropolis", "mint", "nuts", "predict", "repeat",
+    "report", "sample", "save", "slice_sampling", "summary", "tuna",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ Everything that can be wrong with a call is found before anything long is compil
 
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from temperance.minibatch_options import mint_move
 from temperance.move import AbstractMove
 from temperance.plan import TRANSITIONS, Plan
 from temperance.problem import Densities, Problem, Target, densities_of
+from temperance.program import traceable
 from temperance.progress import reporter
 from temperance.result import result_tree
 from temperance.runtime import across_precisions, scope
@@ -135,7 +137,7 @@ def _tuned(
 ) -> tuple[Job, str]:
     method = method_named(name)
     check_options(method, options)
-    kernel = move_named(move, method.move)
+    kernel = traceable(move_named(move, method.move))
     if name == "mint":
         kernel = mint_move(problem, kernel, options)
     if method.needs_base and densities.hot is None:
@@ -148,6 +150,9 @@ def _tuned(
             f"tempered transitions need an exact move that can be run backwards, and {kernel} is "
             "not: use metropolis, mala, hmc, nuts or slice, or repeat or alternate some of them"
         )
+    start = kernel.draw_start()
+    if start is not None:
+        densities = replace(densities, draw=start)
     betas, own = _rungs(problem, name, options)
     num_rungs = options.get("num_rungs")
     if num_rungs is not None:
@@ -210,7 +215,7 @@ def _by_hand(
             f"options {others} belong to methods by name; a sampler built by hand holds its own"
         )
     sweeps = check_count("sweeps_per_draw", options.get("sweeps_per_draw", 1), 1)
-    job = HandJob(problem, densities, sampler, key=key, sweeps_per_draw=sweeps, **counts)
+    job = HandJob(problem, densities, traceable(sampler), key=key, sweeps_per_draw=sweeps, **counts)
     return job, type(sampler).__name__
 
 

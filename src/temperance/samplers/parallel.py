@@ -66,6 +66,7 @@ class ParallelInfo(NamedTuple):
     swap_tried: Float[Array, " pairs"] | None
     refreshed: Float[Array, ""] | None
     slope: Float[Array, "rungs d"] | None
+    batch_rows: Float[Array, " rungs"] | None = None
 
 
 class ParallelTempering(eqx.Module):
@@ -161,6 +162,7 @@ class ParallelTempering(eqx.Module):
             None if swaps.tried is None else swaps.tried.astype(dtype),
             refreshed,
             infos.slope,
+            None if infos.batch is None else infos.batch.num_rows,
         )
 
     def _explore(self, ladder: AbstractLadder, keys: Keys, points: Point) -> tuple[Point, Info]:
@@ -172,6 +174,7 @@ class ParallelTempering(eqx.Module):
             first,
             keys[first:],
             *jax.tree.map(lambda leaf: leaf[first:], (points, self.params)),
+            in_turn=self.move.branches,
         )
         if draw is None:
             return moved

@@ -55,9 +55,9 @@ def chain_keys(key: Key, num_chains: int, step: Int[Array, ""]) -> Keys:
 
 def step_chains(sampler: Any, keys: Keys, state: PyTree) -> tuple[PyTree, Any]:
     """One step of every chain."""
-    if not isinstance(sampler.ladder, AbstractUniformLadder):
-        # One after another: such a ladder decides what to evaluate as it goes, and a batch of
-        # decisions would evaluate both sides of each.
+    if not isinstance(sampler.ladder, AbstractUniformLadder) or sampler.move.branches:
+        # One after another: such a ladder or move decides what to evaluate as it goes, and a batch
+        # of decisions would evaluate both sides of each.
         return jax.lax.map(lambda one: sampler.step(*one), (keys, state))
     if keys.shape[0] > 1:
         return jax.vmap(sampler.step)(keys, state)
