@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from temperance._types import Key, Point
 from temperance.errors import MoveError
-from temperance.ladder import Rung
+from temperance.ladder import AbstractLadder, Rung
 
 
 class Params(NamedTuple):
@@ -82,6 +82,10 @@ class AbstractMove(eqx.Module):
     def reads_rows(self) -> bool:
         """Whether it runs where points know their log prior alone, and reads a few rows a step."""
         return False
+
+    def check_ladder(self, ladder: AbstractLadder) -> None:
+        """Raise where the move cannot run on a ladder."""
+        return
 
     @property
     def branches(self) -> bool:

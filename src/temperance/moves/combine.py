@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError, MoveError
-from temperance.ladder import Rung
+from temperance.ladder import AbstractLadder, Rung
 from temperance.move import AbstractMove, BatchInfo, Info, Params
 
 
@@ -42,6 +42,9 @@ class Repeat(AbstractMove):
     @property
     def branches(self) -> bool:
         return self.move.branches
+
+    def check_ladder(self, ladder: AbstractLadder) -> None:
+        self.move.check_ladder(ladder)
 
     def remember(self, point: Point, rung: Rung) -> Point:
         return self.move.remember(point, rung)
@@ -121,6 +124,10 @@ class Alternate(AbstractMove):
     @property
     def branches(self) -> bool:
         return self.first.branches or self.second.branches
+
+    def check_ladder(self, ladder: AbstractLadder) -> None:
+        self.first.check_ladder(ladder)
+        self.second.check_ladder(ladder)
 
     def remember(self, point: Point, rung: Rung) -> Point:
         return self.second.remember(self.first.remember(point, rung), rung)

@@ -9,7 +9,8 @@ With a fresh batch S of m rows for each step, and at a rung with the likelihood 
 *Why it is exact.* Given S, pi_S(x) K_S(x, x*) = pi_S(x*) K_S(x*, x). So the second ratio is that of
 Metropolis and Hastings for the proposal K_S: its own acceptance is in it, both ways with the same
 batch (Christen and Fox 2005). S is drawn without a look at x, and a mixture of kernels that leave
-pi invariant does. For a random walk the first stage is min(1, pi_S(x*) / pi_S(x)).
+pi invariant does. To divide by the ratio of another batch is biased. For a random walk the first
+stage is min(1, pi_S(x*) / pi_S(x)).
 
 *When it pays.* The second stage undoes the batch's noise, whose variance is about
 V = (beta n)^2 s_d^2 / m, with s_d the spread over rows of l_i(x*) - l_i(x), and accepts like
@@ -28,7 +29,7 @@ from jaxtyping import Array, Float
 from temperance._types import Data, Key, LogDensity, Point, Position, Scalar
 from temperance.batches import Batches
 from temperance.errors import ArgumentError, MoveError, unknown_name
-from temperance.ladder import AbstractUniformLadder, Rung, Rungs
+from temperance.ladder import AbstractLadder, AbstractUniformLadder, Rung, Rungs
 from temperance.laplace import Laplace
 from temperance.move import AbstractMove, BatchInfo, Info, Params, acceptance_of
 from temperance.moves.hmc import hmc
@@ -107,9 +108,9 @@ class Delayed(AbstractMove):
     def longest_steps(self) -> tuple[float, ...]:
         return self.first.longest_steps()
 
-    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
-        rows = rows_of(rung)
-        if isinstance(rung.ladder, RowLadder):
+    def check_ladder(self, ladder: AbstractLadder) -> None:
+        rows = rows_of(ladder.at(ladder.num_rungs - 1))
+        if isinstance(ladder, RowLadder):
             raise MoveError(
                 "delayed acceptance reads all rows in its second stage, and on a RowLadder nobody "
                 "does: run it with a method by name, or on a GeometricLadder"
@@ -119,6 +120,9 @@ class Delayed(AbstractMove):
                 f"batch_size: wanted at most {rows.num_rows}, the number of rows, got "
                 f"{self.batch_size}"
             )
+
+    def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
+        rows = rows_of(rung)
         key_batch, key_first, key_second = jax.random.split(key, 3)
         some = rows.take(Batches(rows.num_rows).places(key_batch, 0, self.batch_size))
         seen = BatchLikelihood(rows, some, self.around)

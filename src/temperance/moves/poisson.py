@@ -38,7 +38,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 from temperance._types import Key, Point
 from temperance.bounds import Bounds
 from temperance.errors import MoveError
-from temperance.ladder import Rung
+from temperance.ladder import AbstractLadder, Rung
 from temperance.move import AbstractMove, BatchInfo, Info, Params, acceptance_of
 from temperance.moves.proposal import proposed
 from temperance.noise import noise
@@ -92,14 +92,16 @@ class Tuna(AbstractMove):
         # Far from the mode the Gaussian is far too light, and a draw from it is hardly ever taken.
         return None if self.bounds.around is None else self.bounds.around.draw
 
-    def remember(self, point: Point, rung: Rung) -> Point:
-        rows, dimension = rows_of(rung), ravel_pytree(point.position)[0].size
+    def check_ladder(self, ladder: AbstractLadder) -> None:
+        rows = rows_of(ladder.at(0))
         if rows.num_rows != self.bounds.num_rows:
             raise MoveError(
                 f"bounds: they are of {self.bounds.num_rows} rows, and the problem has "
                 f"{rows.num_rows}; give one scale for each row of the data, in their order"
             )
-        around = self.bounds.around
+
+    def remember(self, point: Point, rung: Rung) -> Point:
+        around, dimension = self.bounds.around, ravel_pytree(point.position)[0].size
         if around is not None and around.dimension != dimension:
             raise MoveError(
                 f"bounds: they are about a mode of {around.dimension} values, and a position has "

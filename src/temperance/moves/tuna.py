@@ -19,8 +19,8 @@ def tuna(
     bounds: Bounds,
     proposal: str | Metropolis | None = None,
     *,
-    step_size: float | None = None,
-    chi: float | None = None,
+    step_size: float | int | None = None,
+    chi: float | int | None = None,
     most_rows: int | None = None,
     chunk: int = CHUNK,
 ) -> Tuna:

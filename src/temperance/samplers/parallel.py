@@ -91,6 +91,7 @@ class ParallelTempering(eqx.Module):
         if self.scheme not in SCHEMES:
             raise unknown_name("swap scheme", self.scheme, SCHEMES)
         refuse_few_rows(self.move)
+        self.move.check_ladder(self.ladder)
         if not self.move.exact:
             raise MoveError("parallel tempering needs an exact move: swaps spread a rung's bias")
         if self.refresh and not isinstance(self.ladder, PrefixLadder):

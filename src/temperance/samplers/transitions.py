@@ -73,6 +73,7 @@ class TemperedTransitions(eqx.Module):
 
     def __check_init__(self):
         refuse_few_rows(self.move)
+        self.move.check_ladder(self.ladder)
         if self.move.reversal() is None or not self.move.exact:
             raise MoveError(
                 f"tempered transitions need an exact move with a reversal, and {self.move} is not: "
