@@ -85,6 +85,11 @@ class Tuna(AbstractMove):
     def reads_rows(self) -> bool:
         return True
 
+    @property
+    def branches(self) -> bool:
+        # Side by side, every chain would wait for the one that reads most.
+        return True
+
     def longest_steps(self) -> tuple[float, ...]:
         return (1.0,) if self.proposal == "autoregressive" else (np.inf,)
 
