@@ -80,5 +80,5 @@ def test_tall_data():
     assert numbers(text, "terms evaluated in a step:")[0] < 500
     size, draws = numbers(text, "worst effective size")
     assert size > 0.5 * draws
-    assert numbers(text, "furthest from HMC on all rows")[0] < 0.25
+    assert numbers(text, "means are within")[0] < 0.1
     assert "bound" not in text
