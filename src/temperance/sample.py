@@ -24,7 +24,7 @@ from temperance.jobs import HandJob, Job, TunedJob
 from temperance.methods import METHODS, check_options, method_named, move_named
 from temperance.minibatch_options import mint_move
 from temperance.move import AbstractMove
-from temperance.plan import TRANSITIONS, Plan
+from temperance.plan import ALONE, TRANSITIONS, Plan
 from temperance.problem import Densities, Problem, Target, densities_of
 from temperance.program import traceable
 from temperance.progress import reporter
@@ -151,7 +151,8 @@ def _tuned(
             "not: use metropolis, mala, hmc, nuts or slice, or repeat or alternate some of them"
         )
     start = kernel.draw_start()
-    if start is not None:
+    # On a ladder the same draws are those of its hottest rung.
+    if start is not None and name in ALONE:
         densities = replace(densities, draw=start)
     betas, own = _rungs(problem, name, options)
     num_rungs = options.get("num_rungs")

@@ -19,7 +19,7 @@ the mode (`around`) rows are replaced by their remainders and the expansions (la
 noise is small.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax
@@ -107,6 +107,9 @@ class Delayed(AbstractMove):
 
     def longest_steps(self) -> tuple[float, ...]:
         return self.first.longest_steps()
+
+    def draw_start(self) -> Callable[[Key], Float[Array, " d"]] | None:
+        return None if self.around is None else self.around.draw
 
     def check_ladder(self, ladder: AbstractLadder) -> None:
         rows = rows_of(ladder.at(ladder.num_rungs - 1))
