@@ -36,7 +36,7 @@ def check(text: str, weight: str):
 def test_every_example_is_tested_here():
     tested = {
         "bimodal_mixture", "by_hand", "gaussian_process", "logistic_regression",
-        "minibatch_modes", "subsampled_mixture",
+        "minibatch_modes", "subsampled_mixture", "tall_data",
     }  # fmt: skip
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
@@ -84,3 +84,13 @@ def test_logistic_regression():
     text = output_of("logistic_regression")
     assert "the first 200 draws are the same, bit for bit: True" in text
     assert "slope[dose]" in text
+
+
+@slow
+def test_tall_data():
+    text = output_of("tall_data")
+    assert numbers(text, "terms evaluated in a step:")[0] < 500
+    size, draws = numbers(text, "worst effective size")
+    assert size > 0.5 * draws
+    assert numbers(text, "means are within")[0] < 0.1
+    assert "bound" not in text

@@ -2,19 +2,23 @@
 
 from temperance._version import __version__
 from temperance.batch_law import implied_beta
+from temperance.bounds import Bounds, lipschitz
 from temperance.cite import cite
 from temperance.energy import EnergyLadder
 from temperance.errors import TemperanceError
 from temperance.gaussian import Gaussian
 from temperance.geometric import GeometricLadder
 from temperance.ladder import AbstractLadder, AbstractUniformLadder
+from temperance.laplace import Laplace, laplace
 from temperance.move import AbstractMove, Params
 from temperance.moves.blackjax import elliptical_slice, from_blackjax, nuts, slice_sampling
 from temperance.moves.combine import alternate, repeat
+from temperance.moves.delayed import delayed
 from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
 from temperance.moves.mint import mint
+from temperance.moves.tuna import tuna
 from temperance.open_rows import open_rows
 from temperance.prefix import PrefixLadder
 from temperance.problem import Problem, Target
@@ -35,11 +39,12 @@ from temperance.terms.priors import AbstractPrior, Gamma, HalfNormal, InverseGam
 
 __all__ = [
     "AbstractKernel", "AbstractLadder", "AbstractMove", "AbstractPrior", "AbstractUniformLadder",
-    "ArrayRows", "EnergyLadder", "EquiEnergy", "Gamma", "Gaussian", "GeometricLadder", "HalfNormal",
-    "InverseGamma", "LogNormal", "Matern32", "Matern52", "ParallelTempering", "Params", "Plain",
-    "Prediction", "PrefixLadder", "Problem", "RowLadder", "RowSource", "SquaredExponential",
-    "Summary", "Target", "TemperanceError", "TemperedTransitions", "__version__", "alternate",
-    "cite", "elliptical_slice", "from_blackjax", "gaussian_process", "hmc", "implied_beta", "load",
+    "ArrayRows", "Bounds", "EnergyLadder", "EquiEnergy", "Gamma", "Gaussian", "GeometricLadder",
+    "HalfNormal", "InverseGamma", "Laplace", "LogNormal", "Matern32", "Matern52",
+    "ParallelTempering", "Params", "Plain", "Prediction", "PrefixLadder", "Problem", "RowLadder",
+    "RowSource", "SquaredExponential", "Summary", "Target", "TemperanceError",
+    "TemperedTransitions", "__version__", "alternate", "cite", "delayed", "elliptical_slice",
+    "from_blackjax", "gaussian_process", "hmc", "implied_beta", "laplace", "lipschitz", "load",
     "log_evidence", "mala", "metropolis", "mint", "nuts", "open_rows", "predict", "repeat",
-    "report", "sample", "save", "slice_sampling", "summary",
+    "report", "sample", "save", "slice_sampling", "summary", "tuna",
 ]  # fmt: skip

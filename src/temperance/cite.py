@@ -161,6 +161,22 @@ REFERENCES = {
   pages = {697--725},
   year = {2009}
 }""",
+    "zhang2020": """@inproceedings{zhang2020,
+  author = {Zhang, Ruqi and Cooper, A. Feder and De Sa, Christopher},
+  title = {Asymptotically optimal exact minibatch {Metropolis}-{Hastings}},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume = {33},
+  year = {2020}
+}""",
+    "christen2005": """@article{christen2005,
+  author = {Christen, J. Andr{\\'e}s and Fox, Colin},
+  title = {{Markov} chain {Monte} {Carlo} using an approximation},
+  journal = {Journal of Computational and Graphical Statistics},
+  volume = {14},
+  number = {4},
+  pages = {795--810},
+  year = {2005}
+}""",
 }
 
 

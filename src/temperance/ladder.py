@@ -155,10 +155,20 @@ class Rung(eqx.Module):
 
 
 def map_rungs(
-    ladder: AbstractLadder, function: Callable[..., Any], first: int, *args: PyTree
+    ladder: AbstractLadder,
+    function: Callable[..., Any],
+    first: int,
+    *args: PyTree,
+    in_turn: bool = False,
 ) -> PyTree:
-    """`function(rung, *slices)` for the rungs from `first` on; `args` lead with those rungs."""
+    """`function(rung, *slices)` for the rungs from `first` on; `args` lead with those rungs.
+
+    `in_turn` runs them one after another, for functions that branch.
+    """
     rungs = range(first, ladder.num_rungs)
+    if isinstance(ladder, AbstractUniformLadder) and in_turn:
+        order = jnp.asarray(rungs)
+        return jax.lax.map(lambda a: function(ladder.at(a[0]), *a[1]), (order, args))
     if isinstance(ladder, AbstractUniformLadder):
         return merged(lambda k, *a: function(ladder.at(k), *a))(jnp.asarray(rungs), *args)
     outs = [

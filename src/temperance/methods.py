@@ -145,6 +145,8 @@ MOVE_REFERENCES = {
     "BlackjaxMove(": ("blackjax2024",),
     "Mint(": ("li2017", "ceperley1999"),
     "PseudoMarginal(": ("li2017", "andrieu2009"),
+    "Tuna(": ("zhang2020",),
+    "Delayed(": ("christen2005",),
     "name='nuts'": ("hoffman2014",),
     "name='slice'": ("neal2003",),
     "name='elliptical_slice'": ("murray2010",),

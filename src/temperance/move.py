@@ -12,6 +12,7 @@ isotropic.
 
 import abc
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -20,7 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from temperance._types import Key, Point
 from temperance.errors import MoveError
-from temperance.ladder import Rung
+from temperance.ladder import AbstractLadder, Rung
 
 
 class Params(NamedTuple):
@@ -82,9 +83,26 @@ class AbstractMove(eqx.Module):
         """Whether it runs where points know their log prior alone, and reads a few rows a step."""
         return False
 
+    def check_ladder(self, ladder: AbstractLadder) -> None:
+        """Raise where the move cannot run on a ladder."""
+        return
+
+    @property
+    def branches(self) -> bool:
+        """Whether a step decides as it goes what to evaluate.
+
+        Chains and rungs then run one after another, since a batch of decisions would evaluate both
+        sides of each.
+        """
+        return False
+
     def remember(self, point: Point, rung: Rung) -> Point:
         """A starting point with what the move keeps beside the position."""
         return point
+
+    def draw_start(self) -> Callable[[Key], Float[Array, " d"]] | None:
+        """Where to start, as a vector, if the move knows better than the prior."""
+        return None
 
     @abc.abstractmethod
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:

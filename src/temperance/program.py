@@ -21,6 +21,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend import core
@@ -87,6 +88,21 @@ def compiled(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
         return programs[key](*leaves)
 
     return call
+
+
+def traceable(tree: PyTree) -> PyTree:
+    """`tree` with NumPy's arrays as JAX's, in the precision of this moment.
+
+    A program takes JAX's arrays for its arguments, and everything else for static.
+    """
+
+    def of_leaf(leaf: Any) -> Any:
+        if not isinstance(leaf, np.ndarray):
+            return leaf
+        floats = np.issubdtype(leaf.dtype, np.floating)
+        return jnp.asarray(leaf, float) if floats else jnp.asarray(leaf)
+
+    return jax.tree.map(of_leaf, tree)
 
 
 def forget() -> None:

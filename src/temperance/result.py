@@ -68,9 +68,13 @@ def _sample_stats(draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         "acceptance_rate": draws["acceptance"][:, :, -1].mean(axis=-1),
         "diverging": draws["diverging"][:, :, -1] > 0,
     }
-    for name in ("lp", "transition_acceptance", "log_ratio", "batch_rows", "batch_variance"):
+    names = ("lp", "transition_acceptance", "log_ratio", "batch_variance", "batch_raised")
+    for name in (*names, "batch_trusted"):
         if name in draws:
             stats[name] = draws[name]
+    if "batch_rows" in draws:
+        by_rung = draws["batch_rows"].ndim == 3
+        stats["batch_rows"] = draws["batch_rows"].sum(-1) if by_rung else draws["batch_rows"]
     return stats
 
 

@@ -7,6 +7,7 @@ Everything that can be wrong with a call is found before anything long is compil
 
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from temperance.methods import METHODS, check_options, method_named, move_named
 from temperance.minibatch_options import mint_move, mintee_options
 from temperance.mintee_plan import MinteePlan
 from temperance.move import AbstractMove
-from temperance.plan import TRANSITIONS, Plan
+from temperance.plan import ALONE, TRANSITIONS, Plan
 from temperance.problem import Densities, Problem, Target, densities_of
+from temperance.program import traceable
 from temperance.progress import reporter
 from temperance.result import result_tree
 from temperance.runtime import across_precisions, scope
@@ -156,7 +158,7 @@ def _tuned(
 ) -> tuple[Job, str]:
     method = method_named(name)
     check_options(method, options)
-    kernel = move_named(move, method.move)
+    kernel = traceable(move_named(move, method.move))
     if name == "mint":
         kernel = mint_move(problem, kernel, options)
     if method.needs_base and densities.hot is None:
@@ -169,6 +171,10 @@ def _tuned(
             f"tempered transitions need an exact move that can be run backwards, and {kernel} is "
             "not: use metropolis, mala, hmc, nuts or slice, or repeat or alternate some of them"
         )
+    start = kernel.draw_start()
+    # On a ladder the same draws are those of its hottest rung.
+    if start is not None and name in ALONE:
+        densities = replace(densities, draw=start)
     betas, own = _rungs(problem, name, options, counts["num_warmup"])
     num_rungs = options.get("num_rungs")
     if num_rungs is not None:
@@ -236,7 +242,7 @@ def _by_hand(
             f"options {others} belong to methods by name; a sampler built by hand holds its own"
         )
     sweeps = check_count("sweeps_per_draw", options.get("sweeps_per_draw", 1), 1)
-    job = HandJob(problem, densities, sampler, key=key, sweeps_per_draw=sweeps, **counts)
+    job = HandJob(problem, densities, traceable(sampler), key=key, sweeps_per_draw=sweeps, **counts)
     return job, type(sampler).__name__
 
 

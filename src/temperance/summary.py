@@ -84,6 +84,8 @@ def _facts(tree: Any) -> dict[str, Any]:
         facts |= ring_facts(ladder)
         if "transition_rate" in ladder:
             facts["transitions accepted"] = float(ladder["transition_rate"])
+    elif "batch_raised" in tree["sample_stats"].dataset:
+        facts["steps that read all rows"] = float(tree["sample_stats"]["batch_raised"].mean())
     if "evidence" in tree.children:
         for row in tree["evidence"]["estimator"].values:
             chosen = tree["evidence"].dataset.sel(estimator=row)
@@ -110,6 +112,8 @@ def _warnings(tree: Any, table: Any, facts: dict[str, Any]) -> list[str]:
         found.append(f"the run stopped early ({tree.attrs['stopped']}): {facts['chains x draws']}")
     if "tempering" in tree.children:
         found += _ladder_warnings(tree["tempering"].dataset, tree["posterior"].sizes["draw"])
+    elif "batch_trusted" in tree["sample_stats"].dataset:
+        found += _bound_warnings(tree["sample_stats"].dataset)
     if "evidence" in tree.children:
         found += _evidence_warnings(tree["evidence"].dataset)
     lost = tree.attrs.get("num_impossible", 0.0)
@@ -181,6 +185,18 @@ def _ladder_warnings(ladder: Any, num_draws: int) -> list[str]:
             "parallel tempering"
         )
     return found + ring_warnings(ladder)
+
+
+def _bound_warnings(stats: Any) -> list[str]:
+    doubtful = 1 - float(stats["batch_trusted"].mean())
+    if not doubtful:
+        return []
+    words = (
+        f"in {doubtful:.2%} of steps a row changed by more than its bound allows: the draws are "
+        "not from the posterior, and by how much nobody knows; check that the bounds are of these "
+        "terms and of these rows in their order, or give larger ones"
+    )
+    return [words]
 
 
 def _noise_warnings(batches: Any) -> list[str]:

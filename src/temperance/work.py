@@ -10,7 +10,8 @@ the gradient needs 2 n^3 / 3 more). On nested subsamples
     transitions   the rows that each step down adds, and one value at the first hot rung where the
                   target's move was refused: the subsamples are new, and nobody knows them there
     evidence      every replica on all rows, once a draw
-    mini-batches  every term that a step evaluates, at either end
+    mini-batches  every term that a step evaluates, at either end; delayed acceptance has all rows
+                  besides, where the first stage moved
     refresh       two rows for each pair at each rung, or all rungs again if terms look back
 """
 
@@ -29,10 +30,11 @@ def work(draws: dict[str, np.ndarray], finished: Any, num_rows: int) -> dict[str
     sampler, thin = finished.sampler, finished.sweeps_per_draw
     evaluations = draws["num_evaluations"].sum(axis=(0, 1)) * thin
     ladder = sampler.ladder
-    if "batch_rows" in draws:
-        return {"num_row_evaluations": float(draws["batch_rows"].sum()) * thin}
     if not isinstance(ladder, PrefixLadder):
-        return {"num_row_evaluations": float(evaluations.sum()) * num_rows}
+        batches = float(draws["batch_rows"].sum()) * thin if "batch_rows" in draws else 0.0
+        # A move that reads a few rows evaluates the log prior, which has none.
+        whole = 0.0 if sampler.move.reads_rows else float(evaluations.sum()) * num_rows
+        return {"num_row_evaluations": batches + whole}
     values = draws["num_values"].sum(axis=(0, 1)) * thin
     num_draws = draws["num_evaluations"].shape[0] * draws["num_evaluations"].shape[1]
     sizes = np.asarray(ladder.sizes, float)

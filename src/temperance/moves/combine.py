@@ -1,6 +1,7 @@
 """Moves made of moves: several steps of one, or one after another."""
 
 from dataclasses import replace
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError, MoveError
-from temperance.ladder import Rung
+from temperance.ladder import AbstractLadder, Rung
 from temperance.move import AbstractMove, BatchInfo, Info, Params
 
 
@@ -38,8 +39,18 @@ class Repeat(AbstractMove):
     def reads_rows(self) -> bool:
         return self.move.reads_rows
 
+    @property
+    def branches(self) -> bool:
+        return self.move.branches
+
+    def check_ladder(self, ladder: AbstractLadder) -> None:
+        self.move.check_ladder(ladder)
+
     def remember(self, point: Point, rung: Rung) -> Point:
         return self.move.remember(point, rung)
+
+    def draw_start(self) -> Any:
+        return self.move.draw_start()
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         def once(point: Point, key: Key) -> tuple[Point, Info]:
@@ -103,17 +114,26 @@ class Alternate(AbstractMove):
             one.num_values + two.num_values,
             one.impossible | two.impossible,
             one.slope if one.slope is not None else two.slope,
-            _together(jax.tree.map(lambda *pair: jnp.stack(pair), one.batch, two.batch))
-            if one.batch is not None
-            else None,
+            _of_both(one.batch, two.batch),
         )
 
     @property
     def reads_rows(self) -> bool:
         return self.first.reads_rows
 
+    @property
+    def branches(self) -> bool:
+        return self.first.branches or self.second.branches
+
+    def check_ladder(self, ladder: AbstractLadder) -> None:
+        self.first.check_ladder(ladder)
+        self.second.check_ladder(ladder)
+
     def remember(self, point: Point, rung: Rung) -> Point:
         return self.second.remember(self.first.remember(point, rung), rung)
+
+    def draw_start(self) -> Any:
+        return self.first.draw_start() or self.second.draw_start()
 
     def _part(
         self, move: AbstractMove, key: Key, point: Point, rung: Rung, params: Params
@@ -158,6 +178,13 @@ def alternate(first: AbstractMove, second: AbstractMove) -> AbstractMove:
         exact=first.exact and second.exact,
         uses_gradient=first.uses_gradient or second.uses_gradient,
     )
+
+
+def _of_both(one: BatchInfo | None, two: BatchInfo | None) -> BatchInfo | None:
+    """What two steps say of their batches; one of them may have none to speak of."""
+    if one is None or two is None:
+        return one or two
+    return _together(jax.tree.map(lambda *pair: jnp.stack(pair), one, two))
 
 
 def _together(batches: BatchInfo) -> BatchInfo:

@@ -66,6 +66,7 @@ class ParallelInfo(NamedTuple):
     swap_tried: Float[Array, " pairs"] | None
     refreshed: Float[Array, ""] | None
     slope: Float[Array, "rungs d"] | None
+    batch_rows: Float[Array, " rungs"] | None = None
 
 
 class ParallelTempering(eqx.Module):
@@ -90,6 +91,7 @@ class ParallelTempering(eqx.Module):
         if self.scheme not in SCHEMES:
             raise unknown_name("swap scheme", self.scheme, SCHEMES)
         refuse_few_rows(self.move)
+        self.move.check_ladder(self.ladder)
         if not self.move.exact:
             raise MoveError("parallel tempering needs an exact move: swaps spread a rung's bias")
         if self.refresh and not isinstance(self.ladder, PrefixLadder):
@@ -161,6 +163,7 @@ class ParallelTempering(eqx.Module):
             None if swaps.tried is None else swaps.tried.astype(dtype),
             refreshed,
             infos.slope,
+            None if infos.batch is None else infos.batch.num_rows,
         )
 
     def _explore(self, ladder: AbstractLadder, keys: Keys, points: Point) -> tuple[Point, Info]:
@@ -172,6 +175,7 @@ class ParallelTempering(eqx.Module):
             first,
             keys[first:],
             *jax.tree.map(lambda leaf: leaf[first:], (points, self.params)),
+            in_turn=self.move.branches,
         )
         if draw is None:
             return moved

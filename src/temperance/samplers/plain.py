@@ -43,6 +43,9 @@ class Plain(eqx.Module):
     move: AbstractMove
     params: Params
 
+    def __check_init__(self):
+        self.move.check_ladder(self.ladder)
+
     @property
     def num_rungs(self) -> int:
         return 1

@@ -55,10 +55,10 @@ def chain_keys(key: Key, num_chains: int, step: Int[Array, ""]) -> Keys:
 
 def step_chains(sampler: Any, keys: Keys, state: PyTree) -> tuple[PyTree, Any]:
     """One step of every chain."""
-    apart = getattr(sampler, "chains_apart", False)
+    apart = sampler.move.branches or getattr(sampler, "chains_apart", False)
     if apart or not isinstance(sampler.ladder, AbstractUniformLadder):
-        # One after another: such a ladder decides what to evaluate as it goes, and a batch of
-        # decisions would evaluate both sides of each.
+        # One after another: such a ladder, move or sampler decides what to evaluate as it goes, and
+        # a batch of decisions would evaluate both sides of each.
         return jax.lax.map(lambda one: sampler.step(*one), (keys, state))
     if keys.shape[0] > 1:
         return jax.vmap(sampler.step)(keys, state)

@@ -54,6 +54,7 @@ class TransitionInfo(NamedTuple):
     transition_accepted: Float[Array, ""]
     log_ratio: Float[Array, ""]
     first_look: Float[Array, ""]
+    batch_rows: Float[Array, " rungs"] | None = None
 
 
 class TemperedTransitions(eqx.Module):
@@ -72,6 +73,7 @@ class TemperedTransitions(eqx.Module):
 
     def __check_init__(self):
         refuse_few_rows(self.move)
+        self.move.check_ladder(self.ladder)
         if self.move.reversal() is None or not self.move.exact:
             raise MoveError(
                 f"tempered transitions need an exact move with a reversal, and {self.move} is not: "
@@ -153,6 +155,9 @@ class TemperedTransitions(eqx.Module):
             accepted.astype(acceptance.dtype),
             jnp.maximum(log_ratio, jnp.finfo(acceptance.dtype).min),
             first_look,
+            None
+            if at_target.batch is None
+            else _by_rung(1.0, *map(_batch_rows, (at_hottest, up, down, at_target))),
         )
 
     def _hottest(self, ladder: AbstractLadder, key: Key, point: Point) -> tuple[Point, Info]:
@@ -198,6 +203,11 @@ def _increment(ladder: AbstractLadder, rung: Rungs, point: Point) -> Float[Array
 def _plain_info(info: Info) -> Info:
     """With arrays throughout, and without what only warm-up wants to know."""
     return jax.tree.map(jnp.asarray, info._replace(slope=None))
+
+
+def _batch_rows(info: Info) -> Array:
+    """Rows of the batches; none where a draw took the place of a move."""
+    return jnp.zeros_like(info.acceptance[..., 0]) if info.batch is None else info.batch.num_rows
 
 
 def _by_rung(share: float, hottest: Array, up: Array, down: Array, target: Array) -> Array:
