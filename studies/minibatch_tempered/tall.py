@@ -6,14 +6,20 @@ ratio to the truth, the least and the largest over coordinates, beside the ratio
 1 / sqrt(2 ESS) in the worst coordinate.
 """
 
+import time
+from pathlib import Path
+from typing import Any
+
 import jax
 import numpy as np
+from drawing import drawn_for
 from experiment import Experiment, Result
-from kernels import exact_walker, walker
+from kernels import exact_move, walker
 from tall_peers import BATCH, hmcecs, nuts, sgld
-from tall_problem import DIMENSION, NUM_ROWS, mode_and_root, moments, tall
+from tall_problem import DIMENSION, NUM_ROWS, data, mode_and_root, moments, tall
 from walks import blocks, tuned_step
 
+import temperance as tp
 from temperance.diagnostics import effective_size
 from temperance.runtime import scope
 
@@ -21,7 +27,7 @@ PEERS = {"nuts": nuts, "hmcecs": hmcecs, "sgld": sgld}
 OURS = ("mcmc", "tuna", "delayed")
 SECONDS = 600.0
 NUM_TUNING = 300
-COUNT, THIN = 50, {"mcmc": 1, "tuna": 20, "delayed": 5}
+COUNT, NUM_WARMUP = 50, 300
 
 
 def experiments() -> list[Experiment]:
@@ -38,8 +44,10 @@ def run_tall(row: Experiment) -> Result:
     with scope("double"):
         if row.sampler in PEERS:
             draws, timed = PEERS[row.sampler](row.num_rows, row.seed, row.seconds)
-        else:
+        elif row.sampler == "mcmc":
             draws, timed = _walked(row)
+        else:
+            draws, timed = _sampled(row)
     sizes = effective_size(draws[None])
     ratio = draws.std(0, ddof=1) / truth["sd"]
     least = float(np.min(sizes))
@@ -59,16 +67,11 @@ def _walked(row: Experiment) -> tuple[np.ndarray, Result]:
     """A random walk along the inverse Hessian's root, its step tuned."""
     problem = tall(row.num_rows)
     mode, root = mode_and_root(row.num_rows)
-    if row.sampler == "mcmc":
-        sampler = walker("mcmc", problem, BATCH, 1.0, root)
-    else:
-        sampler = exact_walker(row.sampler, problem, BATCH, mode, root)
+    sampler = walker("mcmc", problem, BATCH, 1.0, root)
     start = jax.numpy.asarray(mode)
     step, start = tuned_step(sampler, jax.random.key(row.seed), start, 0.5, NUM_TUNING)
     found, block = [], {}
-    for block in blocks(
-        sampler, step, start[None], row.seed, row.seconds, COUNT, THIN[row.sampler], 10**6
-    ):
+    for block in blocks(sampler, step, start[None], row.seed, row.seconds, COUNT, 1, 10**6):
         found.append(block["positions"][0])
     draws = np.concatenate(found)
     return draws, {name: block[name] for name in ("wall", "cpu", "acceptance")} | {
@@ -76,3 +79,20 @@ def _walked(row: Experiment) -> tuple[np.ndarray, Result]:
         "warmup_cpu": float("nan"),
         "step_size": float(step),
     }
+
+
+def _sampled(row: Experiment) -> tuple[np.ndarray, Result]:
+    """One of the library's moves that look at few rows, through `sample`; the mode is told apart."""
+    problem, before = tall(row.num_rows), time.process_time()
+    around = tp.laplace(problem)
+    mode_cpu = time.process_time() - before
+    move = exact_move(row.sampler, data(row.num_rows)[0], around, BATCH)
+
+    def call(num_draws: int, checkpoint: Path) -> Any:
+        return tp.sample(
+            problem, "plain", move, num_draws=num_draws, num_warmup=NUM_WARMUP, num_chains=1,
+            seed=row.seed, checkpoint=checkpoint, progress=False,
+        )  # fmt: skip
+
+    timed = drawn_for(row.seconds, call)
+    return timed.pop("draws")[0], timed | {"mode_cpu": mode_cpu, "warmup_cpu": float("nan")}
