@@ -104,10 +104,10 @@ def test_visits_of_equal_modes(part):
     draws = 0.05 * generator.normal(size=(2000, 50))
     labels = generator.integers(50, size=2000)
     draws[np.arange(2000), labels] += 2.0
-    found = visits(draws)
+    found = visits(draws[None])
     assert found["num_modes"] == 50
     assert found["p_value"] > 1e-4
-    stuck = visits(draws[np.argsort(labels // 5)])
+    stuck = visits(draws[np.argsort(labels // 5)][None])
     assert stuck["label_ess"] < found["label_ess"] / 5
 
 

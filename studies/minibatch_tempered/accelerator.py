@@ -31,7 +31,7 @@ from temperance.progress import reporter
 from temperance.samplers.run import block_size
 from temperance.work import work
 
-HOTTEST = {"pt": 0.004, "ee": 250.0}
+HOTTEST = {"pt": 0.004, "ee": 250.0, "spt": 0.004}
 
 
 def main() -> None:
@@ -57,8 +57,13 @@ def main() -> None:
             "key": jax.random.key(given.seed), "num_rungs": given.num_rungs,
             "hottest": HOTTEST[given.method],
         }  # fmt: skip
-        if given.method == "pt":
-            plan = Plan(problem, densities, "pt", tp.hmc(), swaps_per_sweep=2, **shared)
+        if given.method == "spt":
+            count = given.num_rungs or 24
+            shares = np.geomspace(HOTTEST["spt"], 1.0, count)
+            betas = tuple(np.round(given.num_rows * shares) / given.num_rows)
+            shared |= {"betas": betas, "num_rungs": count, "evidence": False}
+        if given.method in ("pt", "spt"):
+            plan = Plan(problem, densities, given.method, tp.hmc(), swaps_per_sweep=2, **shared)
         else:
             plan = EquiEnergyPlan(
                 problem, densities, "ee", tp.hmc(), num_fill=given.num_fill, **shared
