@@ -95,8 +95,10 @@ class Filled(NamedTuple):
         """How one more step fared; nothing is tuned."""
         here = jnp.arange(sampler.num_rungs) == sampler.rung
         steps = jnp.broadcast_to(here.astype(info.diverging.dtype), info.diverging.shape)
-        none = jnp.zeros_like(info.diverging)
-        new = Tally(steps, *(getattr(info, name, none) for name in Tally._fields[1:]))
+        told = {name: getattr(info, name) for name in Tally._fields[1:]}
+        if info.refreshed is None:
+            told["refreshed"] = jnp.zeros_like(info.diverging)
+        new = Tally(steps, **told)
         return self._replace(tally=jax.tree.map(jnp.add, self.tally, new))
 
 

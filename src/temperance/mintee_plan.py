@@ -36,7 +36,8 @@ from temperance.equi_energy_plan import (
 from temperance.move import Params
 from temperance.plan import STARTS, Stage, initial_params, start_chains
 from temperance.rows import Rows, rows_alone
-from temperance.samplers.minibatch_equi_energy import MinibatchInfo, MinibatchRung
+from temperance.samplers.equi_energy import EquiEnergyInfo
+from temperance.samplers.minibatch_equi_energy import MinibatchRung
 from temperance.schedule import RUNG_COUNTS
 from temperance.warmup import Adaptation, begin, learn_factor, rounds
 
@@ -56,7 +57,7 @@ class Tuning(NamedTuple):
         """This rung's, with an axis of one."""
         return self.adaptation.params(learning)
 
-    def after(self, sampler: MinibatchRung, state: PyTree, info: MinibatchInfo) -> "Tuning":
+    def after(self, sampler: MinibatchRung, state: PyTree, info: EquiEnergyInfo) -> "Tuning":
         """What is known after one more step of every chain."""
         return self._replace(adaptation=self.adaptation.after(sampler, state, info))
 

@@ -43,7 +43,8 @@ class EquiEnergyInfo(NamedTuple):
     """What a step did at each rung; a rung that did nothing has zeros.
 
     `jump_tried` counts jumps, `jump_found` those whose ring had a state in it, and
-    `jump_acceptance` is the probability of those, summed as the others are.
+    `jump_acceptance` is the probability of those, summed as the others are. `refreshed` says how
+    often a new mini-batch was taken, where rungs have them.
     """
 
     acceptance: Float[Array, "rungs parts"]
@@ -56,6 +57,7 @@ class EquiEnergyInfo(NamedTuple):
     jump_acceptance: Float[Array, " rungs"]
     jumped: Float[Array, " rungs"]
     slope: Float[Array, "rungs d"] | None
+    refreshed: Float[Array, " rungs"] | None = None
 
 
 class EquiEnergyState(NamedTuple):
@@ -149,7 +151,7 @@ class EquiEnergy(eqx.Module):
         state = EquiEnergyState(points, rings, state.num_steps + 1, lowest)
         none = jnp.zeros((1,), infos.acceptance.dtype)
         by_rung = [jnp.concatenate([none, a.astype(none.dtype)]) for a in (tried, *_told(jumps))]
-        return state, EquiEnergyInfo._make([*_moves_told(infos), *by_rung, infos.slope])
+        return state, EquiEnergyInfo._make([*_moves_told(infos), *by_rung, infos.slope, None])
 
     def _maybe_jump(
         self, key: Key, point: Point, hotter: Reservoir, rung: Array, started: Array
@@ -245,7 +247,7 @@ class EquiEnergyRung(eqx.Module):
 
         told = [at_rung(a) for a in (*_moves_told(info), tried, *_told(jumped))]
         state = EquiEnergyRungState(point, state.hotter, own, state.num_steps + 1)
-        return state, EquiEnergyInfo._make([*told, None])
+        return state, EquiEnergyInfo._make([*told, None, None])
 
     def positions(self, state: EquiEnergyRungState) -> Position:
         """Where the chain is, with a rung axis of one."""

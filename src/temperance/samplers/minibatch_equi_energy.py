@@ -22,7 +22,7 @@ Where the energies of batches differ by more than a ring is wide, rings say litt
 refused, and the sampler is right and useless.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -36,24 +36,8 @@ from temperance.energy import EnergyLadder, EnergyRung, truncated
 from temperance.move import AbstractMove, Params, acceptance_of
 from temperance.reservoir import Reservoir, add, draw, empty
 from temperance.rows import Rows
-from temperance.samplers.equi_energy import EquiEnergyRungState, check_parts
+from temperance.samplers.equi_energy import EquiEnergyInfo, EquiEnergyRungState, check_parts
 from temperance.samplers.jumps import Jump
-
-
-class MinibatchInfo(NamedTuple):
-    """What a step did, by rung; those of `EquiEnergyInfo`, and how often a new batch was taken."""
-
-    acceptance: Float[Array, "rungs parts"]
-    diverging: Float[Array, " rungs"]
-    num_evaluations: Float[Array, " rungs"]
-    num_values: Float[Array, " rungs"]
-    impossible: Float[Array, " rungs"]
-    jump_tried: Float[Array, " rungs"]
-    jump_found: Float[Array, " rungs"]
-    jump_acceptance: Float[Array, " rungs"]
-    jumped: Float[Array, " rungs"]
-    refreshed: Float[Array, " rungs"]
-    slope: None = None
 
 
 class MinibatchRung(eqx.Module):
@@ -107,7 +91,9 @@ class MinibatchRung(eqx.Module):
     def _at(self, position: Position, name: Array) -> Point:
         return self.density(name).evaluate(position, gradient=self.move.uses_gradient)
 
-    def step(self, key: Key, state: EquiEnergyRungState) -> tuple[EquiEnergyRungState, Any]:
+    def step(
+        self, key: Key, state: EquiEnergyRungState
+    ) -> tuple[EquiEnergyRungState, EquiEnergyInfo]:
         """A move, a new batch, perhaps a jump, and what is remembered of them."""
         key_move, key_refresh, key_coin, key_jump = jax.random.split(key, 4)
         params = jax.tree.map(lambda leaf: leaf[0 if self.tuning else self.rung], self.params)
@@ -136,7 +122,7 @@ class MinibatchRung(eqx.Module):
             )
         ]  # fmt: skip
         state = EquiEnergyRungState(point, state.hotter, own, state.num_steps + 1)
-        return state, MinibatchInfo(*told, slope=None)
+        return state, EquiEnergyInfo._make([*told[:-1], None, told[-1]])
 
     def _by_rung(self, value: Any) -> Array:
         value = jnp.asarray(value, jnp.result_type(float))[None]
