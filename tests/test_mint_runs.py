@@ -266,6 +266,9 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "taking turns": (
         lambda: tp.alternate(tp.mint(), tp.metropolis()), MoveError, "cannot take turns"
     ),
+    "taking turns with a kept batch": (
+        lambda: tp.alternate(tp.mint(), tp.mint(noise="pseudo-marginal")), MoveError, "its batch"
+    ),
     "hmc": (sampled(make_problem(), "mint", "hmc"), MoveError, "metropolis"),
     "correction of a penalty": (
         lambda: tp.mint(corrected=True), ArgumentError, "pseudo-marginal"

@@ -96,6 +96,11 @@ class AbstractMove(eqx.Module):
         """
         return False
 
+    @property
+    def keeps_memory(self) -> bool:
+        """Whether a point carries something of the move's own beside its position."""
+        return False
+
     def remember(self, point: Point, rung: Rung) -> Point:
         """A starting point with what the move keeps beside the position."""
         return point

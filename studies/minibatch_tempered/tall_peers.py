@@ -51,7 +51,7 @@ def nuts(num_rows: int, seed: int, seconds: float) -> Any:
     key_start, key_warm = jax.random.split(jax.random.key(seed))
     start = mode + root @ jax.random.normal(key_start, (DIMENSION,))
     adaptation = blackjax.window_adaptation(blackjax.nuts, log_density)
-    (state, tuned), _ = adaptation.run(key_warm, start, num_steps=NUM_WARMUP)
+    (state, tuned), _ = jax.block_until_ready(adaptation.run(key_warm, start, num_steps=NUM_WARMUP))
     first = time.process_time() - began
     step = blackjax.nuts(log_density, **tuned).step
 

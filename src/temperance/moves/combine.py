@@ -46,6 +46,10 @@ class Repeat(AbstractMove):
     def check_ladder(self, ladder: AbstractLadder) -> None:
         self.move.check_ladder(ladder)
 
+    @property
+    def keeps_memory(self) -> bool:
+        return self.move.keeps_memory
+
     def remember(self, point: Point, rung: Rung) -> Point:
         return self.move.remember(point, rung)
 
@@ -129,9 +133,6 @@ class Alternate(AbstractMove):
         self.first.check_ladder(ladder)
         self.second.check_ladder(ladder)
 
-    def remember(self, point: Point, rung: Rung) -> Point:
-        return self.second.remember(self.first.remember(point, rung), rung)
-
     def draw_start(self) -> Any:
         return self.first.draw_start() or self.second.draw_start()
 
@@ -168,6 +169,11 @@ def alternate(first: AbstractMove, second: AbstractMove) -> AbstractMove:
         raise MoveError(
             f"{first} and {second} cannot take turns: one reads a few rows, and the other needs "
             "the density of all of them at every point"
+        )
+    if first.keeps_memory or second.keeps_memory:
+        raise MoveError(
+            f"{first} and {second} cannot take turns: a state keeps its batch with one of them, "
+            "and the other would move the position away from it; repeat one of them instead"
         )
     return Alternate(
         first=first,

@@ -74,7 +74,7 @@ def mint(
         return PseudoMarginal(
             corrected=corrected, exchange=exchange, reversible=exchange == 0, **shared
         )
-    return Mint(noise=noise, most_rows=most_rows, **shared)
+    return Mint(noise=noise, most_rows=most_rows, reversible=noise == "penalty", **shared)
 
 
 def _proposal(proposal: str | AbstractMove) -> Metropolis | Mala:

@@ -78,6 +78,10 @@ class PseudoMarginal(AbstractMove):
         batches = Batches(num_rows, self.replace)
         return BatchLaw(batches, self.batch_size, self.alpha, self.temper_prior)
 
+    @property
+    def keeps_memory(self) -> bool:
+        return True
+
     def remember(self, point: Point, rung: Rung) -> Point:
         rows = rows_of(rung)
         places = jnp.arange(self.batch_size, dtype=jnp.int32)
