@@ -23,7 +23,8 @@ from temperance.energy import EnergyLadder, spaced_temperatures
 from temperance.errors import ArgumentError, MoveError, UnknownNameError
 from temperance.move import Params
 from temperance.reservoir import Reservoir, add, empty
-from temperance.samplers.equi_energy import EquiEnergy, EquiEnergyRung, EquiEnergyRungState
+from temperance.samplers.equi_energy import EquiEnergy
+from temperance.samplers.equi_energy_rung import EquiEnergyRung, EquiEnergyRungState
 from temperance.samplers.jumps import jump
 from temperance.testing import enumeration, invariance
 

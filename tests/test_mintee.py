@@ -21,7 +21,7 @@ from temperance.errors import ArgumentError
 from temperance.move import Params
 from temperance.reservoir import add, empty
 from temperance.rows import Rows
-from temperance.samplers.equi_energy import EquiEnergyRungState
+from temperance.samplers.equi_energy_rung import EquiEnergyRungState
 from temperance.samplers.minibatch_equi_energy import MinibatchRung
 from temperance.testing import enumeration, invariance
 

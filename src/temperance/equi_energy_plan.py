@@ -39,7 +39,8 @@ from temperance.energy import (
 from temperance.move import Params
 from temperance.plan import STARTS, Plan, Stage, initial_params, start_chains
 from temperance.reservoir import Reservoir
-from temperance.samplers.equi_energy import EquiEnergy, EquiEnergyRung
+from temperance.samplers.equi_energy import EquiEnergy
+from temperance.samplers.equi_energy_rung import EquiEnergyRung
 from temperance.schedule import RUNG_COUNTS
 from temperance.warmup import Adaptation, begin, learn_factor, rounds, transplant
 

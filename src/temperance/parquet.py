@@ -59,5 +59,5 @@ def parquet_columns(path: Path) -> tuple[list[str], Any]:
 def _dtype(kind: Any) -> np.dtype:
     try:
         return np.dtype(kind.to_pandas_dtype())
-    except NotImplementedError:
+    except NotImplementedError:  # how Arrow says that NumPy has no such type
         return np.dtype(object)

@@ -65,7 +65,7 @@ class BatchLikelihood(eqx.Module):
         return around.log_ratio(mode, x) + scale * jnp.sum(left)
 
 
-class BatchLadder(AbstractUniformLadder):
+class StageLadder(AbstractUniformLadder):
     """One rung: the density that a batch stands for."""
 
     log_prior: LogDensity
@@ -129,7 +129,7 @@ class Delayed(AbstractMove):
         key_batch, key_first, key_second = jax.random.split(key, 3)
         some = rows.take(Batches(rows.num_rows).places(key_batch, 0, self.batch_size))
         seen = BatchLikelihood(rows, some, self.around)
-        batch = BatchLadder(rows.log_prior, seen, power_of(rung)).at(0)
+        batch = StageLadder(rows.log_prior, seen, power_of(rung)).at(0)
         start = batch.evaluate(point.position, gradient=self.first.uses_gradient)
         end, info = self.first.step(key_first, start, batch, params)
         log_seen = batch.log_density(end) - batch.log_density(start)

@@ -14,8 +14,9 @@ from jax.flatten_util import ravel_pytree
 
 from temperance._types import Key, Point
 from temperance.ladder import Rung
-from temperance.move import AbstractMove, Info, Params, acceptance_of, colour, slope_at, whiten
+from temperance.move import AbstractMove, Info, Params, acceptance_of, slope_at
 from temperance.moves.metropolis import checked_metric, checked_step
+from temperance.moves.proposal import log_way_back, proposed
 from temperance.noise import noise
 
 
@@ -31,17 +32,13 @@ class Mala(AbstractMove):
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         flat, unravel = ravel_pytree(point.position)
-        size = params.step_size[0]
         forth, uniform = noise(key, flat.size, 1, flat.dtype)
         gradient = slope_at(rung, point)
-        slope = whiten(params.factor, gradient)
-        proposed = flat + size * colour(params.factor, forth + 0.5 * size * slope)
-        proposal = rung.evaluate(unravel(proposed), gradient=True)
-        back = forth + 0.5 * size * (slope + whiten(params.factor, slope_at(rung, proposal)))
+        end = proposed(flat, forth, gradient, params)
+        proposal = rung.evaluate(unravel(end), gradient=True)
+        way_back = log_way_back(forth, gradient, slope_at(rung, proposal), params)
         log_density = rung.log_density(proposal)
-        acceptance, log_ratio = acceptance_of(
-            log_density - rung.log_density(point) - 0.5 * jnp.sum(back**2) + 0.5 * jnp.sum(forth**2)
-        )
+        acceptance, log_ratio = acceptance_of(log_density - rung.log_density(point) + way_back)
         accepted = jnp.log(uniform[0]) < log_ratio
         kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
         bare = point.gradients is None  # then both ends are evaluated for it, and the value apart

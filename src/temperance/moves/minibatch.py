@@ -34,9 +34,9 @@ from jaxtyping import Array, Float, Int
 
 from temperance._types import Data, Key, Point, Position
 from temperance.batch_law import BatchLaw
-from temperance.batches import Batches
 from temperance.ladder import Rung
-from temperance.move import AbstractMove, BatchInfo, Info, Params, acceptance_of
+from temperance.move import BatchInfo, Info, Params, acceptance_of
+from temperance.moves.batch_move import AbstractBatchMove
 from temperance.moves.proposal import log_way_back, proposed
 from temperance.noise import noise
 from temperance.rows import Rows, rows_of
@@ -70,7 +70,7 @@ class Moments(NamedTuple):
         return Moments(number, self.mean + apart * share, self.square + square)
 
 
-class Mint(AbstractMove):
+class Mint(AbstractBatchMove):
     """MINT with one fresh batch for both ends of a step; `noise` is "penalty" or "common".
 
     Leaves the tempered law invariant up to the normality of a batch's mean ("penalty"), or a
@@ -78,28 +78,14 @@ class Mint(AbstractMove):
     of the others. Runs on a `RowLadder`.
     """
 
-    batch_size: int = eqx.field(static=True)
-    alpha: float = eqx.field(static=True)
     noise: str = eqx.field(static=True)
-    temper_prior: bool = eqx.field(static=True)
-    replace: bool = eqx.field(static=True)
     most_rows: int | None = eqx.field(static=True)
-    langevin: bool = eqx.field(static=True)
     step_sizes: tuple[float | None, ...] = eqx.field(static=True)
     metric: str = eqx.field(static=True)
     target_acceptance: tuple[float, ...] = eqx.field(static=True)
     reversible: bool = eqx.field(static=True, default=True)
     exact: bool = eqx.field(static=True, default=False)
     uses_gradient: bool = eqx.field(static=True, default=False)
-
-    @property
-    def reads_rows(self) -> bool:
-        return True
-
-    def law(self, num_rows: int) -> BatchLaw:
-        """What is sampled from."""
-        batches = Batches(num_rows, self.replace)
-        return BatchLaw(batches, self.batch_size, self.alpha, self.temper_prior)
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         rows = rows_of(rung)

@@ -29,9 +29,9 @@ from jaxtyping import Array, Float, Int
 
 from temperance._types import Key, Point, Scalar
 from temperance.batch_law import BatchLaw
-from temperance.batches import Batches
 from temperance.ladder import Rung
-from temperance.move import AbstractMove, BatchInfo, Info, Params, acceptance_of
+from temperance.move import BatchInfo, Info, Params, acceptance_of
+from temperance.moves.batch_move import AbstractBatchMove
 from temperance.moves.minibatch import slope_on
 from temperance.moves.proposal import log_way_back, proposed
 from temperance.noise import noise
@@ -48,35 +48,21 @@ class OwnBatch(NamedTuple):
     terms: Float[Array, " m"]
 
 
-class PseudoMarginal(AbstractMove):
+class PseudoMarginal(AbstractBatchMove):
     """Leaves f(x, S) invariant exactly, and is reversible where `exchange` is zero.
 
     With `exchange` rows a step it is two reversible kernels in a fixed order. `corrected` takes the
     first order of the tilt out of f. Needs independent rows, and runs on a `RowLadder`.
     """
 
-    batch_size: int = eqx.field(static=True)
-    alpha: float = eqx.field(static=True)
-    temper_prior: bool = eqx.field(static=True)
-    replace: bool = eqx.field(static=True)
     corrected: bool = eqx.field(static=True)
     exchange: int = eqx.field(static=True)
-    langevin: bool = eqx.field(static=True)
     step_sizes: tuple[float | None, ...] = eqx.field(static=True)
     metric: str = eqx.field(static=True)
     target_acceptance: tuple[float, ...] = eqx.field(static=True)
     reversible: bool = eqx.field(static=True, default=False)
     exact: bool = eqx.field(static=True, default=False)
     uses_gradient: bool = eqx.field(static=True, default=False)
-
-    @property
-    def reads_rows(self) -> bool:
-        return True
-
-    def law(self, num_rows: int) -> BatchLaw:
-        """What is sampled from, up to the tilt."""
-        batches = Batches(num_rows, self.replace)
-        return BatchLaw(batches, self.batch_size, self.alpha, self.temper_prior)
 
     @property
     def keeps_memory(self) -> bool:

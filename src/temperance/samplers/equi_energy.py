@@ -18,9 +18,7 @@ right only in the limit. So rings are frozen once the target begins to jump: fro
 is Markov, on a law that differs from the target by an error of order one over the root of the
 rings' effective size. That error does not shrink with more draws.
 
-`EquiEnergyRung` is one rung of it, with the rings of the next hotter one frozen: what `sample`
-fills its rings with, one rung after the other, and draws with. A step costs one move, however many
-rungs there are, and each rung's chain is Markov from its beginning.
+`EquiEnergyRung` (samplers/equi_energy_rung.py) is one rung of it.
 """
 
 from typing import Any, NamedTuple
@@ -28,7 +26,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from temperance._types import Key, Point, Position
 from temperance.energy import EnergyLadder
@@ -36,7 +34,7 @@ from temperance.errors import ArgumentError, MoveError
 from temperance.ladder import Rung, map_rungs
 from temperance.move import AbstractMove, Info, Params
 from temperance.reservoir import Reservoir, add, empty
-from temperance.samplers.jumps import Jump, jump
+from temperance.samplers.jumps import Jump, maybe_jump
 
 
 class EquiEnergyInfo(NamedTuple):
@@ -122,7 +120,7 @@ class EquiEnergy(eqx.Module):
         key_move, key_jump = jax.random.split(key)
         moved, infos = map_rungs(
             self.ladder,
-            lambda rung, key, point, params: _move(self.move, rung, key, point, params),
+            lambda rung, key, point, params: one_move(self.move, rung, key, point, params),
             0,
             jax.random.split(key_move, self.num_rungs),
             state.points,
@@ -150,8 +148,9 @@ class EquiEnergy(eqx.Module):
         lowest = jnp.minimum(state.lowest, _lowest(points))
         state = EquiEnergyState(points, rings, state.num_steps + 1, lowest)
         none = jnp.zeros((1,), infos.acceptance.dtype)
-        by_rung = [jnp.concatenate([none, a.astype(none.dtype)]) for a in (tried, *_told(jumps))]
-        return state, EquiEnergyInfo._make([*_moves_told(infos), *by_rung, infos.slope, None])
+        told = (tried, *jumps_told(jumps))
+        by_rung = [jnp.concatenate([none, a.astype(none.dtype)]) for a in told]
+        return state, EquiEnergyInfo._make([*moves_told(infos), *by_rung, infos.slope, None])
 
     def _maybe_jump(
         self, key: Key, point: Point, hotter: Reservoir, rung: Array, started: Array
@@ -183,104 +182,6 @@ class EquiEnergy(eqx.Module):
         return {"position": target.position, "lp": lp}
 
 
-class EquiEnergyRungState(NamedTuple):
-    """The point, the frozen rings of the next hotter rung, and the rung's own if it fills them."""
-
-    point: Point
-    hotter: Reservoir
-    own: Reservoir | None
-    num_steps: Int[Array, ""]
-
-
-class EquiEnergyRung(eqx.Module):
-    """The chain of rung `rung`, with the rings of the next hotter one frozen.
-
-    `params` are those of all rungs. With `fills` the chain's own states go to its own rings, after
-    `burn_in` steps. The law of the chain is that of its rung up to an error of order one over the
-    root of the frozen rings' effective size; at the hottest rung, which has none to jump into, it
-    is exact.
-    """
-
-    ladder: EnergyLadder
-    move: AbstractMove
-    params: Params
-    rung: Int[Array, ""]
-    burn_in: Int[Array, ""]
-    jump_probability: float = eqx.field(static=True, default=0.1)
-    capacity: int = eqx.field(static=True, default=500)
-    fills: bool = eqx.field(static=True, default=False)
-
-    def __check_init__(self):
-        check_parts(self.ladder, self.move, self.jump_probability, self.capacity)
-
-    @property
-    def num_rungs(self) -> int:
-        return self.ladder.num_rungs
-
-    def init(self, position: Position) -> EquiEnergyRungState:
-        """At `position`, with no rings to jump into."""
-        point = self.ladder.evaluate(position, gradient=self.move.uses_gradient)
-        rings = empty(point, self.ladder.num_rings, self.capacity)
-        return EquiEnergyRungState(point, rings, rings if self.fills else None, jnp.zeros((), int))
-
-    def step(
-        self, key: Key, state: EquiEnergyRungState
-    ) -> tuple[EquiEnergyRungState, EquiEnergyInfo]:
-        """A move, perhaps a jump, and what is remembered of them."""
-        key_move, key_jump = jax.random.split(key)
-        params = jax.tree.map(lambda leaf: leaf[self.rung], self.params)
-        point, info = _move(self.move, self.ladder.at(self.rung), key_move, state.point, params)
-        # The hottest rung's rings to jump into are empty, and the rung below it does not exist.
-        colder = jnp.maximum(self.rung, 1)
-        point, tried, jumped = maybe_jump(
-            key_jump, point, state.hotter, self.ladder, colder, self.jump_probability, self.rung > 0
-        )
-        own = state.own
-        if own is not None:
-            ring = self.ladder.ring(point.components)
-            own = add(own, ring, point, state.num_steps >= self.burn_in)
-        here = jnp.arange(self.num_rungs) == self.rung
-
-        def at_rung(value: Array) -> Array:
-            mask = here.reshape(-1, *(1,) * value.ndim)
-            return jnp.where(mask, value.astype(info.acceptance.dtype)[None], 0.0)
-
-        told = [at_rung(a) for a in (*_moves_told(info), tried, *_told(jumped))]
-        state = EquiEnergyRungState(point, state.hotter, own, state.num_steps + 1)
-        return state, EquiEnergyInfo._make([*told, None, None])
-
-    def positions(self, state: EquiEnergyRungState) -> Position:
-        """Where the chain is, with a rung axis of one."""
-        return jax.tree.map(lambda leaf: leaf[None], state.point.position)
-
-    def trail(self, state: EquiEnergyRungState) -> dict[str, Array]:
-        """Nothing is kept between draws."""
-        return {}
-
-    def snapshot(self, state: EquiEnergyRungState) -> dict[str, Any]:
-        """What a draw keeps."""
-        lp = self.ladder.at(self.rung).log_density(state.point)
-        return {"position": state.point.position, "lp": lp}
-
-
-def maybe_jump(
-    key: Key,
-    point: Point,
-    hotter: Reservoir,
-    ladder: EnergyLadder,
-    rung: Int[Array, ""],
-    probability: float,
-    allowed: Bool[Array, ""],
-) -> tuple[Point, Bool[Array, ""], Jump]:
-    """A jump with that probability; the coin knows nothing of the state."""
-    key_coin, key_jump = jax.random.split(key)
-    tried = allowed & (jax.random.uniform(key_coin) < probability)
-    landed, told = jump(key_jump, point, hotter, ladder, rung)
-    point = jax.tree.map(lambda a, b: jnp.where(tried, a, b), landed, point)
-    found = tried & told.found
-    return point, tried, Jump(jnp.where(found, told.acceptance, 0.0), tried & told.accepted, found)
-
-
 def check_parts(ladder: Any, move: AbstractMove, jump_probability: float, capacity: int) -> None:
     """Refuse what cannot make an equi-energy sampler."""
     if not isinstance(ladder, EnergyLadder):
@@ -295,20 +196,23 @@ def check_parts(ladder: Any, move: AbstractMove, jump_probability: float, capaci
         raise ArgumentError(f"capacity: wanted at least one state in a ring, got {capacity}")
 
 
-def _move(
+def one_move(
     move: AbstractMove, rung: Rung, key: Key, point: Point, params: Params
 ) -> tuple[Point, Info]:
+    """A step of the move, its info all arrays."""
     point, info = move.step(key, point, rung, params)
     return point, jax.tree.map(jnp.asarray, info)
 
 
-def _moves_told(info: Info) -> tuple[Array, ...]:
+def moves_told(info: Info) -> tuple[Array, ...]:
+    """What a move says, in the order of `EquiEnergyInfo`."""
     dtype = info.acceptance.dtype
     values = (info.diverging, info.num_evaluations, info.num_values, info.impossible)
     return info.acceptance, *(jnp.asarray(value, dtype) for value in values)
 
 
-def _told(jumps: Jump) -> tuple[Array, ...]:
+def jumps_told(jumps: Jump) -> tuple[Array, ...]:
+    """What jumps say, in the order of `EquiEnergyInfo`."""
     return jumps.found, jumps.acceptance, jumps.accepted
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from temperance._types import Key, Point, Scalar
 from temperance.energy import EnergyLadder
@@ -57,3 +57,21 @@ def jump(
     accepted = found & (jnp.log(uniforms[1]) < log_ratio)
     landed = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), other, point)
     return landed, Jump(jnp.where(found, acceptance, 0.0), accepted, found)
+
+
+def maybe_jump(
+    key: Key,
+    point: Point,
+    hotter: Reservoir,
+    ladder: EnergyLadder,
+    rung: Int[Array, ""],
+    probability: float,
+    allowed: Bool[Array, ""],
+) -> tuple[Point, Bool[Array, ""], Jump]:
+    """A jump with that probability; the coin knows nothing of the state."""
+    key_coin, key_jump = jax.random.split(key)
+    tried = allowed & (jax.random.uniform(key_coin) < probability)
+    landed, told = jump(key_jump, point, hotter, ladder, rung)
+    point = jax.tree.map(lambda a, b: jnp.where(tried, a, b), landed, point)
+    found = tried & told.found
+    return point, tried, Jump(jnp.where(found, told.acceptance, 0.0), tried & told.accepted, found)

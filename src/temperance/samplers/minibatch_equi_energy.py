@@ -36,7 +36,8 @@ from temperance.energy import EnergyLadder, EnergyRung, truncated
 from temperance.move import AbstractMove, Params, acceptance_of
 from temperance.reservoir import Reservoir, add, draw, empty
 from temperance.rows import Rows
-from temperance.samplers.equi_energy import EquiEnergyInfo, EquiEnergyRungState, check_parts
+from temperance.samplers.equi_energy import EquiEnergyInfo, check_parts
+from temperance.samplers.equi_energy_rung import EquiEnergyRungState
 from temperance.samplers.jumps import Jump
 
 
