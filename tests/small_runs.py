@@ -59,6 +59,11 @@ CASES: dict[str, dict[str, Any]] = {
     "spt": {"method": "spt", "move": "metropolis", "sizes": (0, 2, 6)},
     "spt refreshed": {"method": "spt", "move": "hmc", "sizes": (2, 6), "refresh": 1},
     "stt": {"method": "stt", "move": "metropolis", "sizes": (1, 3, 6)},
+    "st": {"method": "st", "move": "metropolis", "betas": BETAS},
+    "gibbs-ct": {"method": "gibbs-ct", "move": "metropolis", "base": "prior"},
+    "joint-ct": {"method": "joint-ct", "move": "metropolis", "base": "prior"},
+    "ais": {"method": "ais", "move": "metropolis", "num_rungs": 6},
+    "ais by rows": {"method": "ais", "move": "metropolis", "sizes": (0, 2, 6)},
     "hand": {"method": by_hand},
 }
 

@@ -4,8 +4,11 @@ from temperance._version import __version__
 from temperance.batch_law import implied_beta
 from temperance.bounds import Bounds, lipschitz
 from temperance.cite import cite
+from temperance.continuous import JointLadder
 from temperance.energy import EnergyLadder
 from temperance.errors import TemperanceError
+from temperance.expectations import expectation, resample
+from temperance.fit import Fit, LocalFit, match_moments
 from temperance.gaussian import Gaussian
 from temperance.geometric import GeometricLadder
 from temperance.ladder import AbstractLadder, AbstractUniformLadder
@@ -26,9 +29,12 @@ from temperance.report import report
 from temperance.result import load, log_evidence, save
 from temperance.rows import RowLadder
 from temperance.sample import sample
+from temperance.samplers.annealing import AnnealedImportance
+from temperance.samplers.continuous import GibbsTempering, JointTempering
 from temperance.samplers.equi_energy import EquiEnergy
 from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.plain import Plain
+from temperance.samplers.simulated import SimulatedTempering
 from temperance.samplers.transitions import TemperedTransitions
 from temperance.source import ArrayRows, RowSource
 from temperance.summary import Summary, summary
@@ -36,15 +42,18 @@ from temperance.terms.gaussian_process import gaussian_process
 from temperance.terms.kernels import AbstractKernel, Matern32, Matern52, SquaredExponential
 from temperance.terms.prediction import Prediction, predict
 from temperance.terms.priors import AbstractPrior, Gamma, HalfNormal, InverseGamma, LogNormal
+from temperance.weighted import Expectation
 
 __all__ = [
     "AbstractKernel", "AbstractLadder", "AbstractMove", "AbstractPrior", "AbstractUniformLadder",
-    "ArrayRows", "Bounds", "EnergyLadder", "EquiEnergy", "Gamma", "Gaussian", "GeometricLadder",
-    "HalfNormal", "InverseGamma", "Laplace", "LogNormal", "Matern32", "Matern52",
+    "AnnealedImportance", "ArrayRows", "Bounds", "EnergyLadder", "EquiEnergy", "Expectation", "Fit",
+    "Gamma", "Gaussian", "GeometricLadder", "GibbsTempering", "HalfNormal", "InverseGamma",
+    "JointLadder", "JointTempering", "Laplace", "LocalFit", "LogNormal", "Matern32", "Matern52",
     "ParallelTempering", "Params", "Plain", "Prediction", "PrefixLadder", "Problem", "RowLadder",
-    "RowSource", "SquaredExponential", "Summary", "Target", "TemperanceError",
+    "RowSource", "SimulatedTempering", "SquaredExponential", "Summary", "Target", "TemperanceError",
     "TemperedTransitions", "__version__", "alternate", "cite", "delayed", "elliptical_slice",
-    "from_blackjax", "gaussian_process", "hmc", "implied_beta", "laplace", "lipschitz", "load",
-    "log_evidence", "mala", "metropolis", "mint", "nuts", "open_rows", "predict", "repeat",
-    "report", "sample", "save", "slice_sampling", "summary", "tuna",
+    "expectation", "from_blackjax", "gaussian_process", "hmc", "implied_beta", "laplace",
+    "lipschitz", "load", "log_evidence", "mala", "match_moments", "metropolis", "mint", "nuts",
+    "open_rows", "predict", "repeat", "report", "resample", "sample", "save", "slice_sampling",
+    "summary", "tuna",
 ]  # fmt: skip

@@ -130,7 +130,8 @@ def _try_starts(
     vectors = jax.vmap(draw)(keys)
 
     def evaluate(x: Array) -> Any:
-        return ladder.evaluate(_placed(place, x), gradient=gradient and ladder.keeps_gradients)
+        position = ladder.embed(_placed(place, x))
+        return ladder.evaluate(position, gradient=gradient and ladder.keeps_gradients)
 
     uniform = isinstance(ladder, AbstractUniformLadder)
     points = jax.vmap(evaluate)(vectors) if uniform else jax.lax.map(evaluate, vectors)
@@ -202,7 +203,7 @@ def _blame(
                 parts[f"terms[{worst[0]}]"] = terms[worst[0]]
     else:
         parts["log_density"] = densities.cold(x)
-    components = ladder.evaluate(_placed(place, x), gradient=False).components
+    components = ladder.evaluate(ladder.embed(_placed(place, x)), gradient=False).components
     parts |= {f"component {i} of the ladder": value for i, value in enumerate(components)}
     for name, value in parts.items():
         if not np.isfinite(value):

@@ -18,6 +18,7 @@ from jaxtyping import PyTree
 from temperance.checkpoint import Store
 from temperance.diagnostics import effective_size, rhat_live
 from temperance.progress import Reporter, live_words
+from temperance.weighted import weighted_mean
 
 # How long a block should take while somebody watches, in seconds, and how long the first one is.
 PATIENCE = 0.7
@@ -117,6 +118,13 @@ def _ess(draws: list[dict[str, np.ndarray]]) -> float:
     positions = _positions(draws)
     if positions.shape[1] < 8:
         return 0.0
+    if "log_weight" in draws[0]:
+        logs = np.concatenate([block["log_weight"][:, :, -1] for block in draws]).T
+        if not np.isfinite(logs.max()):
+            return 0.0
+        apart = "log_weight_base" not in draws[0]
+        sizes = weighted_mean(positions, logs, independent=apart).ess
+        return 0.0 if np.isnan(sizes).any() else float(np.min(sizes))
     sizes = effective_size(positions)
     return 0.0 if np.isnan(sizes).any() else float(np.min(sizes))
 

@@ -1,7 +1,7 @@
 """A base fitted to a target, with a guess of its log Z: what continuous tempering starts from.
 
-A local variational fit i has a mean m_i, a covariance S_i and a bound l_i <= log Z. Several of them,
-each on a mode of its own, combine into one base (paper 4, equation 25):
+A local variational fit i has a mean m_i, a covariance S_i and a bound l_i <= log Z. Several of
+them, each on a mode of its own, combine into one base (paper 4, equation 25):
 
     log zeta = log sum_i exp l_i,      w = softmax(l),
     mean = sum_i w_i m_i,              covariance = sum_i w_i (S_i + m_i m_i') - mean mean'.
@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from temperance.errors import ArgumentError
 from temperance.gaussian import Gaussian
@@ -52,7 +51,7 @@ def match_moments(fits: Sequence[LocalFit], *, same: float = SAME) -> Fit:
         raise ArgumentError("fits: wanted at least one local fit, got none")
     kept = distinct(fits, same=same)
     bounds = np.array([fit.bound for fit in kept])
-    log_zeta = float(logsumexp(bounds))
+    log_zeta = float(np.logaddexp.reduce(bounds))
     shares = np.exp(bounds - log_zeta)
     means = np.stack([fit.mean for fit in kept])
     mean = shares @ means

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from temperance._types import Key, LogDensity, Numbers, Position
+from temperance._types import Key, LogDensity, Numbers, Position, Scalar
 from temperance.errors import ArgumentError
-from temperance.ladder import AbstractUniformLadder, Rungs
+from temperance.ladder import AbstractUniformLadder, Rung, Rungs
 
 
 class GeometricLadder(AbstractUniformLadder):
@@ -67,6 +67,15 @@ class GeometricLadder(AbstractUniformLadder):
     def weight_table(self) -> Float[Array, "rungs components"]:
         hot = 1 - self.betas if self.bridge else jnp.ones_like(self.betas)
         return jnp.stack([hot, self.betas], axis=1)
+
+    def between(self, beta: Scalar, rest: Scalar) -> Rung:
+        """The ladder at any beta, on a rung or not; `rest` is 1 - beta, with all its digits."""
+        hot = rest if self.bridge else jnp.ones_like(beta)
+        return Rung(self, jnp.stack([hot, beta]))
+
+    def tilt(self, components: Float[Array, " components"]) -> Scalar:
+        """Log density at beta = 1 over that at beta = 0, of a point whose components are known."""
+        return components[1] - components[0] if self.bridge else components[1]
 
     def draw_hottest(self) -> Callable[[Key], Position] | None:
         return self.draw_hot if self.exact_hottest else None

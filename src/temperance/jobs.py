@@ -144,7 +144,7 @@ class HandJob:
         """The functions that the draws depend on, and what to trace them with."""
         layout, ladder = self.densities.layout, self.sampler.ladder
         vector = jax.ShapeDtypeStruct((layout.dimension,), jnp.result_type(float))
-        position = jax.eval_shape(layout.unravel, vector)
+        position = jax.eval_shape(lambda v: ladder.embed(layout.unravel(v)), vector)
         found: Functions = {"draw": (self.densities.draw, (jax.random.key(0),))}
         for i, density in enumerate(ladder.densities()):
             found[f"component {i} of the ladder"] = (density, (position,))

@@ -90,6 +90,10 @@ class AbstractLadder(eqx.Module):
         """Everything about `position` that does not depend on the rung."""
         return evaluate(self.densities(), position, gradient=gradient)
 
+    def embed(self, position: Position) -> Position:
+        """Where a position of the problem lies on the ladder's space, for most ladders the same."""
+        return position
+
     def at(self, rung: Rungs) -> "Rung":
         """The ladder at one rung: what a move sees."""
         return Rung(self, self.weights(rung))

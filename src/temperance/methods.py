@@ -24,6 +24,7 @@ class Method:
     needs_base: bool = True
     evidence: bool = False
     move: str = "hmc"
+    fits_base: bool | None = False  # always, unless it is told; or where there is none (None)
 
 
 LADDER_OPTIONS = {
@@ -48,6 +49,24 @@ ENERGY_OPTIONS = {
     "capacity": "states that an energy ring holds (default: as fits some megabytes)",
     "num_fill": "steps of each hot rung that fill its rings (default 4 num_warmup)",
     "sweeps_per_draw": "steps for each kept draw (default 8)",
+}
+
+BASE_OPTIONS = {
+    "base": "what to heat towards: prior, advi, fits, a Fit, or a density with draw(key)",
+}
+
+CONTINUOUS_OPTIONS = BASE_OPTIONS | {
+    "log_zeta": "a guess of log Z that is kept (default: learnt in warm-up)",
+    "sweeps_per_draw": "steps for each kept draw (default 4)",
+}
+
+ANNEAL_OPTIONS = BASE_OPTIONS | {
+    "num_rungs": "betas of an anneal (default: from the measured barrier)",
+    "betas": "the betas themselves, from 0 to 1",
+    "conditional_ess": "choose betas by their conditional effective size, such as 0.99",
+    "by_rows": "add rows instead of heat: nested subsamples from the prior on",
+    "sizes": "the rows of each such subsample, increasing to all of them; kept as given",
+    "strata": "a label for each row: every subsample has its share of each label",
 }
 
 METHODS = {
@@ -88,6 +107,52 @@ METHODS = {
             "tempered transitions, hot by fresh subsamples",
             SUBSAMPLE_OPTIONS,
             ("vandemeent2014", "neal1996", "syed2022"),
+        ),
+        Method(
+            "joint-ct",
+            "continuous tempering: position and temperature moved together, draws weighted",
+            CONTINUOUS_OPTIONS,
+            ("graham2017",),
+            evidence=True,
+            fits_base=True,
+        ),
+        Method(
+            "gibbs-ct",
+            "continuous tempering: the temperature drawn exactly between moves, draws weighted",
+            CONTINUOUS_OPTIONS,
+            ("graham2017", "gelman1998"),
+            evidence=True,
+            fits_base=True,
+        ),
+        Method(
+            "st",
+            "simulated tempering, Rao-Blackwellised: one chain walks the rungs, draws weighted",
+            BASE_OPTIONS
+            | {
+                "num_rungs": "number of rungs (default: chosen from the measured barrier)",
+                "betas": "the rungs' powers, from 0 to 1; kept as they are",
+                "sweeps_per_draw": "steps for each kept draw (default 4)",
+            },
+            ("marinari1992", "carlson2016", "geyer1995"),
+            evidence=True,
+            fits_base=None,
+        ),
+        Method(
+            "ais",
+            "annealed importance sampling: independent weighted draws, unbiased for Z",
+            ANNEAL_OPTIONS,
+            ("neal2001",),
+            evidence=True,
+            fits_base=None,
+        ),
+        Method(
+            "bdmc",
+            "annealed importance sampling there and back: log Z from below and from above",
+            ANNEAL_OPTIONS
+            | {"exact": "an exact draw of the target, or a function of a key that makes them"},
+            ("grosse2015", "neal2001"),
+            evidence=True,
+            fits_base=None,
         ),
         Method(
             "mint",

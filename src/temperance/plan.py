@@ -57,6 +57,7 @@ class Stage:
     barrier: float = float("nan")
     levels: tuple[float, ...] = ()  # those of the hot rungs, where energies are truncated
     lowest: float = float("nan")  # the lowest energy that was seen
+    num_betas: int = 0  # of an anneal, which has more of them than there are rungs
 
     @property
     def name(self) -> str:

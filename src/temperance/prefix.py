@@ -137,6 +137,11 @@ class PrefixLadder(AbstractLadder):
         """How many blocks a rung has, from the first on."""
         return self.bounds.index(self.sizes[rung])
 
+    def num_added(self, rung: int) -> int:
+        """Rows that are looked at to know a point of `rung` at `rung + 1`."""
+        low, high = self.sizes[rung], self.sizes[rung + 1]
+        return high - low if self.independent else high
+
     def densities(self) -> Sequence[LogDensity]:
         return self.log_prior, *(Block(self, i) for i in range(len(self.bounds) - 1))
 

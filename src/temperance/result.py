@@ -22,13 +22,16 @@ from temperance.moves.pseudo_marginal import PseudoMarginal
 from temperance.prefix import PrefixLadder
 from temperance.problem import Problem, Target
 from temperance.rings import ring_group
+from temperance.samplers.annealing import AnnealedImportance
 from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.plain import Plain
+from temperance.travels import TRAVELLERS, travel_evidence, travel_group, weight_stats
 from temperance.work import work
 
 # Numbers that the evidence estimators hold at once; more draws than this are thinned for them.
 MOST_NUMBERS = 3e7
 FORMAT = "temperance run"
+WEIGHTED = (*TRAVELLERS, AnnealedImportance)
 ESTIMATORS = {"mbar": mbar, "stepping_stones": stepping_stones, "bridges": bridges}
 
 
@@ -44,9 +47,7 @@ def result_tree(
     return to_datatree(
         layout.split(draws["position"]),
         _sample_stats(draws),
-        _minibatch(draws, sampler, attrs["num_rows"])
-        if isinstance(sampler, Plain)
-        else _tempering(draws, finished),
+        _group(draws, finished, attrs["num_rows"]),
         _evidence(draws, sampler),
         problem.dims,
         problem.coords,
@@ -63,6 +64,15 @@ def result_tree(
     )
 
 
+def _group(draws: dict[str, np.ndarray], finished: Finished, num_rows: int) -> dict[str, Any]:
+    """What the temperatures did."""
+    if isinstance(finished.sampler, Plain):
+        return _minibatch(draws, finished.sampler, num_rows)
+    if isinstance(finished.sampler, WEIGHTED):
+        return travel_group(draws, finished)
+    return _tempering(draws, finished)
+
+
 def _sample_stats(draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     stats = {
         "acceptance_rate": draws["acceptance"][:, :, -1].mean(axis=-1),
@@ -75,7 +85,7 @@ def _sample_stats(draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     if "batch_rows" in draws:
         by_rung = draws["batch_rows"].ndim == 3
         stats["batch_rows"] = draws["batch_rows"].sum(-1) if by_rung else draws["batch_rows"]
-    return stats
+    return stats | weight_stats(draws)
 
 
 def _minibatch(draws: dict[str, np.ndarray], sampler: Any, num_rows: int) -> dict[str, Any]:
@@ -149,6 +159,8 @@ def _swap_rates(draws: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _evidence(draws: dict[str, np.ndarray], sampler: Any) -> dict[str, Any]:
+    if isinstance(sampler, WEIGHTED):
+        return travel_evidence(draws, sampler)
     normalised = getattr(sampler.ladder, "betas", np.ones(1))[0] == 0
     if not (isinstance(sampler, ParallelTempering) and normalised and "components" in draws):
         return {}
@@ -184,18 +196,20 @@ def _log_densities(components: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.moveaxis(by_rung.reshape(-1, *components.shape[:-1]), 0, -1)
 
 
-def log_evidence(tree: Any, estimator: str = "mbar") -> tuple[float, float]:
+def log_evidence(tree: Any, estimator: str | None = None) -> tuple[float, float]:
     """Log evidence and its standard error.
 
-    `estimator` is "mbar", "stepping_stones" or, after `spt`, "bridges".
+    `estimator` is, after `pt` and `spt`, "mbar" (the default), "stepping_stones" or "bridges";
+    after `ais` and `bdmc` "forward" (the default) or "reverse"; "weights" after `st` and both CTs.
     """
     if "evidence" not in tree.children:
         raise ResultError(
             f"a run of method {tree.attrs.get('method', '?')!r} with these options gives no log "
             "evidence: use method='pt' with betas that start at 0 (the normalised prior or base), "
-            "or method='spt' with evidence=True"
+            "'spt' with evidence=True, 'ais', or 'gibbs-ct'"
         )
     known = list(tree["evidence"]["estimator"].values)
+    estimator = known[0] if estimator is None else estimator
     if estimator not in known:
         raise ResultError(f"estimator: wanted one of {known}, got {estimator!r}")
     row = tree["evidence"].dataset.sel(estimator=estimator)

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 
 from temperance._types import Key, Options
+from temperance.base_options import with_base
 from temperance.checkpoint import Store
 from temperance.checks import check_count, check_problem
 from temperance.conductor import Conductor
@@ -24,6 +25,7 @@ from temperance.fetch import sources_in
 from temperance.fingerprint import fingerprint
 from temperance.geometric import check_betas
 from temperance.jobs import HandJob, Job, TunedJob
+from temperance.joint_plan import JointPlan
 from temperance.methods import METHODS, check_options, method_named, move_named
 from temperance.minibatch_options import mint_move, mintee_options
 from temperance.mintee_plan import MinteePlan
@@ -38,12 +40,19 @@ from temperance.samplers.run import block_size
 from temperance.samplers.swaps import SCHEMES
 from temperance.source import left_in_place, refuse_sources
 from temperance.subsampled_options import subsampled_options
+from temperance.travel_options import travel_options
+from temperance.travel_plan import TravelPlan
 
 # A sweep crosses a few pairs of rungs at most, so a kept draw of parallel tempering is several.
-SWEEPS_PER_DRAW = {"pt": 8, "spt": 2, "ee": 8, "mintee": 1}
+# Four steps of a chain that travels alone are as many as log evidence hears of.
+SWEEPS_PER_DRAW = {"pt": 8, "spt": 2, "ee": 8, "mintee": 1, "st": 4, "gibbs-ct": 4, "joint-ct": 4}
 SUBSAMPLED = ("spt", "stt")
 WHAT_RUNGS_HAVE = {"spt": "sizes", "stt": "sizes", "ee": "temperatures", "mintee": "temperatures"}
 ENERGIES = {"ee": EquiEnergyPlan, "mintee": MinteePlan}
+TRAVELS = {
+    "st": TravelPlan, "gibbs-ct": TravelPlan, "ais": TravelPlan, "bdmc": TravelPlan,
+    "joint-ct": JointPlan,
+}  # fmt: skip
 # Swaps evaluate little or nothing, so every pair of neighbours gets its turn between two moves.
 SWAPS_PER_SWEEP = {"deo": 2, "seo": 2, "sweep": 1}
 
@@ -102,6 +111,8 @@ def sample(
         counts = {"num_chains": num_chains, "num_warmup": num_warmup, "num_draws": num_draws}
         key = _key(seed)
         if isinstance(method, str):
+            asked = {"seed": seed, "progress": progress, "precision": precision}
+            densities, options = _heated(problem, densities, method, options, num_warmup, asked)
             job, name = _tuned(problem, densities, method, move, counts, key, options)
         else:
             job, name = _by_hand(problem, densities, method, counts, key, options)
@@ -175,8 +186,11 @@ def _tuned(
     # On a ladder the same draws are those of its hottest rung.
     if start is not None and name in ALONE:
         densities = replace(densities, draw=start)
-    betas, own = _rungs(problem, name, options, counts["num_warmup"])
-    num_rungs = options.get("num_rungs")
+    if name in TRAVELS:
+        betas, num_rungs, own = travel_options(problem, name, densities.layout, options)
+    else:
+        betas, own = _rungs(problem, name, options, counts["num_warmup"])
+        num_rungs = options.get("num_rungs")
     if num_rungs is not None:
         num_rungs = check_count("num_rungs", num_rungs, 2)
         if betas is not None and len(betas) != num_rungs:
@@ -191,11 +205,31 @@ def _tuned(
     swaps = check_count(
         "swaps_per_sweep", options.get("swaps_per_sweep", SWAPS_PER_SWEEP[scheme]), 1
     )
-    plan = ENERGIES.get(name, Plan)(
+    plan = (ENERGIES | TRAVELS).get(name, Plan)(
         problem, densities, name, kernel, key=key, num_rungs=num_rungs, betas=betas,
         scheme=scheme, swaps_per_sweep=swaps, **counts, **own,
     )  # fmt: skip
     return TunedJob(plan, sweeps), name
+
+
+def _heated(
+    problem: Problem | Target,
+    densities: Densities,
+    name: str,
+    options: Options,
+    num_warmup: int,
+    asked: Options,
+) -> tuple[Densities, Options]:
+    """The densities with the base that a method that travels is told, or fits, and the options."""
+    if name not in TRAVELS:
+        return densities, options
+    method = method_named(name)
+    check_options(method, options)
+    densities, fit = with_base(problem, densities, method, options.get("base"), **asked)
+    # Warm-up learns log zeta; without one, the fit's bound is all there is.
+    if fit is not None and not num_warmup and "log_zeta" in method.options:
+        options = {"log_zeta": fit.log_zeta} | options
+    return densities, options
 
 
 def _rungs(

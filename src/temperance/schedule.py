@@ -51,6 +51,8 @@ FloatArray = npt.NDArray[np.float64]
 RUNG_COUNTS = (4, 6, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128)
 _MOST_TRANSITION_RUNGS = 96
 _STEPS_PER_SQUARED_BARRIER = 2.2
+_ANNEAL_STEPS_PER_SQUARED_BARRIER = 16.0
+_FEWEST_ANNEAL_RUNGS, _MOST_ANNEAL_RUNGS = 32, 4096
 # A step nobody was seen to reject still has some width in Lambda; this share of the mean step.
 _LEAST_SHARE = 1e-3
 _POWER = 0.3
@@ -106,6 +108,15 @@ def transition_rungs_for(barrier: float) -> int:
     """Rungs of a tempered transition that accepts 0.4 of the time: its steps and one, 2 to 96."""
     num_steps = math.ceil(_STEPS_PER_SQUARED_BARRIER * min(_barrier(barrier), 1e3) ** 2)
     return min(max(num_steps + 1, 2), _MOST_TRANSITION_RUNGS)
+
+
+def anneal_rungs_for(barrier: float) -> int:
+    """Rungs of an anneal whose log weight has a variance of 0.2 if every rung forgets, 32 to 4096.
+
+    M steps of equal barrier leave pi Lambda^2 / M, half of a transition's S^2.
+    """
+    num_steps = math.ceil(_ANNEAL_STEPS_PER_SQUARED_BARRIER * min(_barrier(barrier), 1e3) ** 2)
+    return min(max(num_steps + 1, _FEWEST_ANNEAL_RUNGS), _MOST_ANNEAL_RUNGS)
 
 
 def spt_cost(sizes: npt.ArrayLike, exponent: float = 1.0) -> float:

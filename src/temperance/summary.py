@@ -13,10 +13,14 @@ import numpy as np
 from temperance.batch_law import flattening
 from temperance.diagnostics import ess_between, rhat_between
 from temperance.rings import ring_facts, ring_warnings
+from temperance.travels import bound_facts, travel_facts, travel_warnings
+from temperance.weighted_table import weighted_table
 
 RHAT, ESS_PER_CHAIN = 1.01, 100
 # Uncorrected noise of this variance flattens by about 8 %; this share of steps may be doubtful.
 SMALL_NOISE, DOUBTFUL = 0.04, 0.01
+# Beyond this the log of a mean is no longer near its expansion.
+LARGE_ERROR = 0.5
 LOW_SWAP, FEW_TRIPS, LOW_TRANSITION = 0.1, 5, 0.05
 
 
@@ -46,6 +50,10 @@ def summary(tree: Any) -> Summary:
     """ArviZ's table, round trips, barrier and swap rates, and warnings in words."""
     from temperance.arviz import summary_table
 
+    facts = _facts(tree)
+    if "log_weight" in tree["sample_stats"].dataset:
+        table = weighted_table(tree)
+        return Summary(table, facts, _warnings(tree, table, facts))
     table = summary_table(tree)
     posterior = tree["posterior"].dataset
     between = {"rhat_between": rhat_between, "ess_between": ess_between}
@@ -55,7 +63,6 @@ def summary(tree: Any) -> Summary:
                 np.ravel(measure(posterior[variable].values)) for variable in posterior.data_vars
             ]
             table[name] = np.concatenate(columns)
-    facts = _facts(tree)
     return Summary(table, facts, _warnings(tree, table, facts))
 
 
@@ -74,14 +81,15 @@ def _facts(tree: Any) -> dict[str, Any]:
         ladder = tree["tempering"].dataset
         if "noise_variance" in ladder:
             return facts | _noise_facts(ladder)
-        facts["rungs"] = ladder.sizes["rung"]
+        if "anneal_beta" not in ladder:
+            facts["rungs"] = ladder.sizes["rung"]
         if "size" in ladder:
             facts["rows by rung"] = ladder["size"].values
         if "swap_acceptance" in ladder:
             facts["round trips by chain"] = ladder["round_trips"].values
             facts["communication barrier"] = float(ladder["barrier"])
             facts["swap acceptance"] = ladder["swap_acceptance"].values
-        facts |= ring_facts(ladder)
+        facts |= ring_facts(ladder) | travel_facts(ladder)
         if "transition_rate" in ladder:
             facts["transitions accepted"] = float(ladder["transition_rate"])
     elif "batch_raised" in tree["sample_stats"].dataset:
@@ -92,6 +100,7 @@ def _facts(tree: Any) -> dict[str, Any]:
             facts[f"log evidence ({row})"] = (
                 f"{float(chosen['log_evidence']):.4f} +- {float(chosen['error']):.4f}"
             )
+        facts |= bound_facts(tree["evidence"].dataset)
     return facts
 
 
@@ -140,10 +149,12 @@ def _chain_warnings(tree: Any, table: Any) -> list[str]:
                 f"chains disagree: R-hat of {worst.idxmax()} is {worst.max():.3f} (want below "
                 f"{RHAT}); warm up longer, or heat further if the posterior has several modes"
             )
-    least = table["ess_bulk"].astype(float)
+    weighted = "ess" in table
+    least = table["ess" if weighted else "ess_bulk"].astype(float)
     if (least < ESS_PER_CHAIN * chains).any():
         found.append(
-            f"few independent draws: bulk ESS of {least.idxmin()} is {least.min():.0f} (want "
+            f"few independent draws: {'' if weighted else 'bulk '}ESS of {least.idxmin()} is "
+            f"{least.min():.0f} (want "
             f"{ESS_PER_CHAIN * chains}); draw more"
         )
     divergent = int(tree["sample_stats"]["diverging"].sum())
@@ -184,7 +195,7 @@ def _ladder_warnings(ladder: Any, num_draws: int) -> list[str]:
             "reach, and nothing here says how much they weigh; heat further (hottest=), or use "
             "parallel tempering"
         )
-    return found + ring_warnings(ladder)
+    return found + ring_warnings(ladder) + travel_warnings(ladder, num_draws)
 
 
 def _bound_warnings(stats: Any) -> list[str]:
@@ -227,11 +238,28 @@ def _noise_warnings(batches: Any) -> list[str]:
 
 def _evidence_warnings(evidence: Any) -> list[str]:
     values, errors = evidence["log_evidence"].values, evidence["error"].values
+    if len(values) == 1 or "reverse" in evidence["estimator"].values:
+        return _weight_warnings(evidence)
     if not np.isfinite(errors).all():
         return ["log evidence has no error bar: some neighbouring rungs share no draws; add rungs"]
     gap, error = abs(values[0] - values[1]), float(np.hypot(errors[0], errors[1]))
     if gap > 4 * error:
         return [f"the two estimates of log evidence differ by {gap:.2f}, far beyond their errors"]
+    return []
+
+
+def _weight_warnings(evidence: Any) -> list[str]:
+    """Of one estimate, or of two bounds, which may well differ."""
+    values, errors = evidence["log_evidence"].values, evidence["error"].values
+    if not np.isfinite(values).all() or not np.isfinite(errors).all():
+        return ["log evidence has no error bar: the weights of nearly all draws are zero"]
+    worst = float(errors.max())
+    if worst > LARGE_ERROR:
+        words = (
+            f"log evidence has a standard error of {worst:.2g}, too large for it to be one: a few "
+            "draws have nearly all of the weight; give more rungs, or a base nearer to the target"
+        )
+        return [words]
     return []
 
 

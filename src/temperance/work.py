@@ -30,6 +30,8 @@ def work(draws: dict[str, np.ndarray], finished: Any, num_rows: int) -> dict[str
     sampler, thin = finished.sampler, finished.sweeps_per_draw
     evaluations = draws["num_evaluations"].sum(axis=(0, 1)) * thin
     ladder = sampler.ladder
+    if isinstance(ladder, PrefixLadder) and "num_rows" in draws:
+        return {"num_row_evaluations": float(draws["num_rows"].sum()) * thin}
     if not isinstance(ladder, PrefixLadder):
         batches = float(draws["batch_rows"].sum()) * thin if "batch_rows" in draws else 0.0
         # A move that reads a few rows evaluates the log prior, which has none.

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from temperance._types import Key, Point, Position
 from temperance.ladder import AbstractLadder, Rung
-from temperance.move import AbstractMove, Params
+from temperance.move import AbstractMove, Info, Params
 
 
 class PlainState(NamedTuple):
@@ -34,6 +34,24 @@ class PlainInfo(NamedTuple):
     batch_variance: Float[Array, ""] | None = None
     batch_raised: Float[Array, ""] | None = None
     batch_trusted: Float[Array, ""] | None = None
+
+
+def info_of_one(info: Info) -> PlainInfo:
+    """What a move says, with a rung axis of one."""
+    dtype = info.acceptance.dtype
+
+    def row(value: Array | int | bool) -> Array:
+        return jnp.asarray(value, dtype)[None]
+
+    return PlainInfo(
+        info.acceptance[None],
+        row(info.diverging),
+        row(info.num_evaluations),
+        row(info.num_values),
+        row(info.impossible),
+        None if info.slope is None else info.slope[None],
+        *(info.batch or ()),
+    )
 
 
 class Plain(eqx.Module):
@@ -62,20 +80,7 @@ class Plain(eqx.Module):
     def step(self, key: Key, state: PlainState) -> tuple[PlainState, PlainInfo]:
         params = jax.tree.map(lambda leaf: leaf[-1], self.params)
         point, info = self.move.step(key, state.point, self._top, params)
-        dtype = info.acceptance.dtype
-
-        def row(value: Array | int | bool) -> Array:
-            return jnp.asarray(value, dtype)[None]
-
-        return PlainState(point), PlainInfo(
-            info.acceptance[None],
-            row(info.diverging),
-            row(info.num_evaluations),
-            row(info.num_values),
-            row(info.impossible),
-            None if info.slope is None else info.slope[None],
-            *(info.batch or ()),
-        )
+        return PlainState(point), info_of_one(info)
 
     def positions(self, state: PlainState) -> Position:
         """Where the chain is, with a rung axis of one."""

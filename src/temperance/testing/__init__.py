@@ -3,7 +3,7 @@
 Public, because whoever writes a ladder, a move or a model's terms has the same questions to answer.
 """
 
-from temperance.testing import enumeration, minibatches, refreshes, subsamples
+from temperance.testing import enumeration, heated, minibatches, refreshes, subsamples
 from temperance.testing.constant_swaps import ConstantSwaps, ResetToRung
 from temperance.testing.invariance import Verdict, invariance, reversibility, sequential
 from temperance.testing.joint import joint
@@ -29,6 +29,7 @@ __all__ = [
     "check_terms",
     "check_vmap",
     "enumeration",
+    "heated",
     "invariance",
     "joint",
     "minibatches",

@@ -1,0 +1,80 @@
+"""What a run says of its target, and of its base: expectations with errors, and resampled draws."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from temperance.errors import ArgumentError, ResultError
+from temperance.weighted import relative, weighted_mean
+
+UNDER = {"target": "log_weight", "base": "log_weight_base"}
+
+
+def expectation(
+    tree: Any,
+    function: str | Callable[..., Any] | None = None,
+    *,
+    under: str = "target",
+) -> Any:
+    """The expectation of something under the target, or under the base, of a run.
+
+    `function` is a variable's name, or takes the posterior's variables by name as arrays (chain,
+    draw, ...) and returns one; without it every variable is meant, and a dict by name comes back.
+    Runs without weights are taken as they are. Each answer is an `Expectation`: value, standard
+    error, standard deviation and effective size.
+    """
+    if under not in UNDER:
+        raise ArgumentError(f"under: wanted 'target' or 'base', got {under!r}")
+    posterior, stats = tree["posterior"].dataset, tree["sample_stats"].dataset
+    if UNDER[under] in stats:
+        logs = stats[UNDER[under]].values
+    elif under == "base":
+        raise ResultError(
+            f"a run of method {tree.attrs.get('method', '?')!r} has no weights for the base: use "
+            "'gibbs-ct', 'joint-ct' or 'st'"
+        )
+    else:
+        logs = None
+    apart = "log_weight_base" not in stats and logs is not None
+    variables = {str(name): array.values for name, array in posterior.data_vars.items()}
+    if function is None:
+        return {n: weighted_mean(v, logs, independent=apart) for n, v in variables.items()}
+    if isinstance(function, str):
+        if function not in variables:
+            raise ArgumentError(f"function: wanted one of {sorted(variables)}, got {function!r}")
+        return weighted_mean(variables[function], logs, independent=apart)
+    values = np.asarray(function(**variables), float)
+    if values.shape[:2] != (posterior.sizes["chain"], posterior.sizes["draw"]):
+        raise ArgumentError(
+            "function: wanted one value for each chain and draw, shape "
+            f"({posterior.sizes['chain']}, {posterior.sizes['draw']}, ...), got {values.shape}"
+        )
+    return weighted_mean(values, logs, independent=apart)
+
+
+def resample(tree: Any, num_draws: int | None = None, *, seed: int = 0) -> Any:
+    """The posterior of a weighted run as equally weighted draws: an `xarray.Dataset`.
+
+    Systematic resampling over all chains: a draw of large weight comes several times, so that there
+    are no more different draws than before and no chain is left to speak of. For plots and for
+    programs that know no weights; `expectation` does not need it.
+    """
+    import xarray as xr
+
+    posterior, stats = tree["posterior"].dataset, tree["sample_stats"].dataset
+    if "log_weight" not in stats:
+        raise ResultError("this run has no weights: its posterior is equally weighted already")
+    weights = np.ravel(relative(stats["log_weight"].values, stats["log_weight"].shape))
+    count = len(weights) if num_draws is None else num_draws
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise ArgumentError(f"num_draws: wanted a whole number of at least 1, got {num_draws!r}")
+    places = (np.arange(count) + np.random.default_rng(seed).uniform()) / count
+    edges = np.cumsum(weights) / weights.sum()
+    chosen = np.minimum(np.searchsorted(edges, places), len(weights) - 1)
+    found = {}
+    for name, array in posterior.data_vars.items():
+        values = array.values.reshape(-1, *array.shape[2:])[chosen]
+        found[name] = (("chain", "draw", *array.dims[2:]), values[None])
+    coords = {n: c for n, c in posterior.coords.items() if n not in ("chain", "draw")}
+    return xr.Dataset(found, coords={**coords, "chain": [0], "draw": np.arange(count)})

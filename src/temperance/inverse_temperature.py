@@ -1,0 +1,58 @@
+"""The inverse temperature given a position: its law, an exact draw, and two weights.
+
+With the uniform law in beta of continuous tempering, and with
+
+    t(x) = log pi(x) - log zeta - log q(x)        (the paper's -Delta),
+
+beta given x has a density proportional to exp(beta t) on [0, 1]: an exponential, cut at both ends.
+Its density at the two ends,
+
+    w_1(x) = p(beta = 1 | x) = t / (1 - exp(-t)),      w_0(x) = p(beta = 0 | x) = t / (exp(t) - 1),
+
+are the importance weights of x for the target and for the base (paper 4, equations 17 to 22). As
+they are printed they overflow, or are 0 / 0, for most t. With a = |t|,
+
+    log w_1 = log(a / (1 - exp(-a))) + min(t, 0)                      where a is at least 0.01,
+    log w_1 = t / 2 - t^2 / 24 + t^4 / 2880 - t^6 / 181440            elsewhere,
+    log w_0(t) = log w_1(-t) = log w_1(t) - t
+
+hold for every t that a number can be. The draw inverts the distribution function from the end that
+the tilt favours, so that the smaller one of beta and 1 - beta keeps all its digits.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from temperance._types import Scalar
+
+# Below this the series is exact to rounding, and above it the quotient is.
+SMALL = 1e-2
+
+
+def log_target_weight(tilt: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Log p(beta = 1 | x) of a position with log pi - log zeta - log q = `tilt`."""
+    a = jnp.abs(tilt)
+    large = jnp.maximum(a, SMALL)
+    quotient = jnp.log(large) - jnp.log(-jnp.expm1(-large)) + jnp.minimum(tilt, 0.0)
+    near = jnp.clip(tilt, -SMALL, SMALL)
+    square = near**2
+    series = 0.5 * near - square / 24 + square**2 / 2880 - square**3 / 181440
+    # An impossible position has no weight; its logarithms would be not a number.
+    return jnp.where(tilt == -jnp.inf, -jnp.inf, jnp.where(a < SMALL, series, quotient))
+
+
+def log_base_weight(tilt: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Log p(beta = 0 | x) of a position with log pi - log zeta - log q = `tilt`."""
+    return log_target_weight(-tilt)
+
+
+def draw_beta(uniform: Scalar, tilt: Scalar) -> tuple[Scalar, Scalar]:
+    """Beta given a position, and 1 - beta, from a number uniform in (0, 1)."""
+    a = jnp.abs(tilt)
+    tiny = jnp.finfo(a.dtype).tiny
+    rate = jnp.maximum(a, tiny)
+    # The distance from the end that the tilt favours.
+    far = jnp.where(a < tiny, uniform, -jnp.log1p(uniform * jnp.expm1(-rate)) / rate)
+    far = jnp.clip(far, 0.0, 1.0)
+    near = 1 - far
+    return jnp.where(tilt > 0, near, far), jnp.where(tilt > 0, far, near)

@@ -1,0 +1,100 @@
+"""Simulated tempering: one chain that walks the rungs of a ladder.
+
+    rung    k <- drawn from P(k | x) = softmax_k(log pi_k(x) + w_k)       over all rungs at once
+    move    x <- T_k(x)
+
+The joint law is P(x, k) proportional to exp(w_k) pi_k(x) (paper 4, equation 7). A point carries the
+components of all rungs' densities, so that P(k | x) evaluates nothing. Every x counts for the
+target with weight P(K-1 | x), whatever rung it was drawn at, and for the hottest rung with P(0 | x)
+(Carlson et al. 2016), which leaves
+
+    log Z_{K-1} / Z_0 = w_0 - w_{K-1} + log E[P(K-1 | x)] - log E[P(0 | x)]
+
+(equations 8 and 9). The rungs are visited equally often where w_k = -log Z_k, which warm-up learns.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from temperance._types import Key, Point, Position
+from temperance.errors import ArgumentError
+from temperance.ladder import AbstractLadder, AbstractUniformLadder, weighted
+from temperance.move import AbstractMove, Params, refuse_few_rows
+from temperance.samplers.plain import PlainInfo, info_of_one
+from temperance.samplers.trips import Trips, none_yet, travelled
+
+
+class SimulatedState(NamedTuple):
+    """The point, the rung of its last move, and how far the chain has travelled."""
+
+    point: Point
+    rung: Int[Array, ""]
+    trips: Trips
+
+
+class SimulatedTempering(eqx.Module):
+    """One chain on all rungs of `ladder`, drawn to rung k by `log_weights[k]`; draws are weighted.
+
+    Exact if the move is, whatever the weights are; weights far from -log Z_k leave the chain on a
+    few rungs. They must not change while draws are kept.
+    """
+
+    ladder: AbstractLadder
+    move: AbstractMove
+    params: Params
+    log_weights: Float[Array, " rungs"]
+
+    def __check_init__(self):
+        refuse_few_rows(self.move)
+        if not isinstance(self.ladder, AbstractUniformLadder):
+            raise ArgumentError(
+                "ladder: simulated tempering goes to any rung at any step, and on nested "
+                "subsamples each rung is a program of its own: heat by powers (GeometricLadder), "
+                "or use method='spt'"
+            )
+
+    @property
+    def num_rungs(self) -> int:
+        return 1
+
+    def init(self, position: Position) -> SimulatedState:
+        point = self.ladder.evaluate(position, gradient=self.move.uses_gradient)
+        return SimulatedState(point, jnp.zeros((), int), none_yet())
+
+    def log_probabilities(self, point: Point) -> Float[Array, " rungs"]:
+        """Log P(k | x) for every rung."""
+        densities = jax.vmap(weighted, in_axes=(0, None))(
+            self.ladder.weight_table(), point.components
+        )
+        return jax.nn.log_softmax(densities + self.log_weights)
+
+    def step(self, key: Key, state: SimulatedState) -> tuple[SimulatedState, PlainInfo]:
+        key_rung, key_move = jax.random.split(key)
+        # One number for the whole table: a categorical draw would take one for each rung.
+        below = jnp.cumsum(jnp.exp(self.log_probabilities(state.point)))
+        uniform = jax.random.uniform(key_rung, dtype=below.dtype)
+        rung = jnp.sum(below < uniform * below[-1])
+        rung = jnp.minimum(rung, self.ladder.num_rungs - 1)
+        params = jax.tree.map(lambda leaf: leaf[rung], self.params)
+        point, info = self.move.step(key_move, state.point, self.ladder.at(rung), params)
+        height = rung / (self.ladder.num_rungs - 1)
+        trips = travelled(state.trips, height.astype(below.dtype))
+        return SimulatedState(point, rung, trips), info_of_one(info)
+
+    def trail(self, state: SimulatedState) -> dict[str, Array]:
+        """What every step leaves behind: its weights."""
+        logs = self.log_probabilities(state.point)
+        return {"log_weight": logs[-1], "log_weight_base": logs[0]}
+
+    def snapshot(self, state: SimulatedState) -> dict[str, Any]:
+        """What a draw keeps."""
+        return {
+            "position": state.point.position,
+            "lp": self.ladder.at(self.ladder.num_rungs - 1).log_density(state.point),
+            "rung": state.rung,
+            "round_trips": state.trips.finished,
+        }

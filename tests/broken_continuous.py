@@ -1,0 +1,79 @@
+"""Slips in continuous tempering, simulated tempering and anneals, which tests must reject."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from temperance._types import Key, Point, Scalar
+from temperance.continuous import JointLadder
+from temperance.inverse_temperature import draw_beta
+from temperance.knots import params_at
+from temperance.ladder import AbstractLadder
+from temperance.samplers.annealing import AnnealedImportance, AnnealedInfo
+from temperance.samplers.continuous import GibbsState, GibbsTempering
+from temperance.samplers.plain import PlainInfo, info_of_one
+from temperance.samplers.simulated import SimulatedTempering
+from temperance.samplers.trips import travelled
+
+
+def printed_log_weight(tilt: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """As printed below (20): t / (1 - exp(-t)), and then its logarithm."""
+    with np.errstate(all="ignore"):
+        return np.log(tilt / (1 - np.exp(-tilt)))
+
+
+def tilt_of_the_wrong_sign(betas: np.ndarray, tilt: float) -> np.ndarray:
+    """The density of beta for -t: the rate of (17) taken for a slope."""
+    return np.exp(-betas * tilt) * tilt / (-np.expm1(-tilt))
+
+
+class NoJacobian(JointLadder):
+    """Log beta' forgotten: u has no proper law, and beta is pushed to its ends."""
+
+    def _combine(self, ends: Float[Array, "2"], u: Scalar) -> Float[Array, "3"]:
+        values = super()._combine(ends, u)
+        return values.at[0].add(-self.control.log_slope(u))
+
+
+class TiltOfTheWrongSign(GibbsTempering):
+    """The rate of (17) taken for a slope: hot where the target is likely."""
+
+    def step(self, key: Key, state: GibbsState) -> tuple[GibbsState, PlainInfo]:
+        key_beta, key_move = jax.random.split(key)
+        uniform = jax.random.uniform(key_beta, dtype=state.beta.dtype)
+        beta, rest = draw_beta(uniform, -self._tilt(state.point))
+        params = params_at(self.ladder.betas, self.params, beta)
+        rung = self.ladder.between(beta, rest)
+        point, info = self.move.step(key_move, state.point, rung, params)
+        return GibbsState(point, beta, travelled(state.trips, beta)), info_of_one(info)
+
+
+class WeightsOfTheWrongSign(SimulatedTempering):
+    """The weights subtracted where (7) adds them."""
+
+    def log_probabilities(self, point: Point) -> Float[Array, " rungs"]:
+        right = SimulatedTempering(self.ladder, self.move, self.params, -self.log_weights)
+        return right.log_probabilities(point)
+
+
+class ShiftedState(AnnealedImportance):
+    """The increment of rung k taken before its move, at the state of rung k - 1."""
+
+    def forward(self, key: Key, ladder: AbstractLadder) -> tuple[Point, Scalar, AnnealedInfo]:
+        key_start, key_moves = jax.random.split(key)
+        draw = ladder.draw_hottest()
+        assert draw is not None
+        point = ladder.evaluate(draw(key_start), gradient=False)
+        log_weight = jnp.zeros_like(point.components[0])
+        info = None
+        for rung in range(1, ladder.num_rungs):
+            params = jax.tree.map(lambda leaf, r=rung: leaf[r], self.params)
+            key_moves, key_move = jax.random.split(key_moves)
+            point, told = self.move.step(key_move, point, ladder.at(rung), params)
+            log_weight = log_weight + ladder.increments(point.components)[rung - 1]
+            info = told
+        assert info is not None
+        one = info.acceptance[None]
+        none = jnp.zeros((1,))
+        return point, log_weight, AnnealedInfo(one, none, none, none, none, jnp.zeros(()))
