@@ -1,5 +1,6 @@
 """Boltzmann machines and their relaxations against enumeration, quadrature and printed figures."""
 
+import importlib
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -32,6 +33,7 @@ from temperance.boltzmann.relaxation import log_cosh
 from temperance.errors import ArgumentError
 from temperance.fit import match_moments
 
+ROOT = Path(__file__).resolve().parent.parent
 WAYS = [by_products, by_energies]
 
 
@@ -547,3 +549,40 @@ def test_thirty_units_with_every_exponent():
     other = enumerate_states(machine.weights, machine.biases, way=by_energies)
     assert_allclose(other.log_z, machine.exact().log_z, rtol=0, atol=1e-11)
     assert_allclose(other.second, machine.exact().second, rtol=0, atol=1e-11)
+
+
+# --- The study -----------------------------------------------------------------------------------
+
+
+def test_the_study_keeps_what_is_true(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "studies" / "continuous_tempering")
+    study = importlib.import_module("boltzmann_truth")
+    machine = random_machine(6, seed=0)
+    np.savez(tmp_path / "system_0.npz", weights=machine.weights, biases=machine.biases)
+    arrays, line = study.truth_of(tmp_path / "system_0.npz", num_starts=50)
+    relaxed = relaxation(machine)
+    assert arrays["log_z"] == relaxed.log_z
+    assert_allclose(arrays["covariance"], relaxed.covariance, rtol=1e-13)
+    assert_allclose(arrays["base_mean"], relaxed.fit(50).base.mean, rtol=1e-13)
+    assert_allclose(
+        arrays["factor"] @ arrays["factor"].T,
+        machine.weights + np.diag(arrays["diagonal"]),
+        atol=1e-10,
+    )
+    assert line["rmse_log_z"] == abs(arrays["log_zeta"] - arrays["log_z"])
+
+
+@pytest.mark.parametrize("k", range(10))
+def test_kept_results_are_consistent(k):
+    """(52) to (54) of the arrays that the study keeps."""
+    path = ROOT / "studies" / "continuous_tempering" / "results" / "boltzmann_truth"
+    with np.load(path / f"system_{k}.npz") as kept:
+        num_units, dimension = kept["factor"].shape
+        shift = 0.5 * (kept["diagonal"].sum() + dimension * np.log(2.0 * np.pi))
+        shift -= num_units * np.log(2.0)
+        assert_allclose(kept["log_z"], kept["log_z_machine"] + shift, rtol=1e-13)
+        assert kept["mean"].shape == kept["base_mean"].shape == (dimension,)
+        # A relaxation's covariance is above that of one component, and so is its base's.
+        for name in ("covariance", "base_covariance"):
+            assert np.linalg.eigvalsh(kept[name])[0] > 1.0
+        assert kept["log_zeta"] < kept["log_z"]

@@ -9,7 +9,7 @@ mean of c in each row, and the sums of its columns. There are two ways.
     sum_c exp(E(c) + h'c) = sum_uv exp(h_u'u) M_uv exp(h_v'v),      M_uv = exp E(u, v),
 
 and M is the same for every row. For all rows at once this is a product of matrices of 2^(n/4)
-columns: 2^n multiplications, and no more than 2^(3n/4) exponentials. Row factors are scaled by
+columns: 2^n multiplications, and some 2^(3n/4) exponentials. Row factors are scaled by
 exp(-|h|_1), which is their largest value, and M by its largest entry. Everything is positive, so
 that nothing cancels; what is left to fear is a sum below the smallest number. A row's sum is at
 least exp(-2 |h|_1), and at least exp(min E - max E); one of them must stay above exp(-DEEPEST).
