@@ -17,7 +17,8 @@ def params_at(knots: Float[Array, " rungs"], params: Params, beta: Scalar) -> Pa
     if knots.shape[0] == 1:
         return jax.tree.map(lambda leaf: leaf[0], params)
     last = knots.shape[0] - 1
-    low = jnp.clip(jnp.searchsorted(knots, beta, side="right") - 1, 0, last - 1)
+    # Knots are few: to compare with all of them is quicker than to search.
+    low = jnp.clip(jnp.sum(knots <= beta) - 1, 0, last - 1)
     share = jnp.clip((beta - knots[low]) / (knots[low + 1] - knots[low]), 0.0, 1.0)
 
     def between(values: Array) -> Array:
