@@ -36,14 +36,20 @@ class Hills(eqx.Module):
 
     def __call__(self, x):
         away = x[None] - self.means
-        squares = jnp.einsum("ki,ij,kj->k", away, self.precision, away)
-        constant = 0.5 * jnp.linalg.slogdet(self.precision)[1] - 0.5 * x.size * np.log(2 * np.pi)
-        return LOG_Z + jax.nn.logsumexp(self.log_weights - 0.5 * squares) + constant
+        squares = jnp.sum(away * (away @ self.precision), axis=1)
+        return jax.nn.logsumexp(self.log_weights - 0.5 * squares)
+
+
+def hills(means, precision, weights):
+    """Two of them always, so that all targets here share their programs."""
+    log_det = np.linalg.slogdet(precision)[1]
+    log_weights = LOG_Z + np.log(weights) + 0.5 * log_det - 0.5 * len(precision) * np.log(2 * np.pi)
+    return Hills(jnp.asarray(means), jnp.asarray(precision), jnp.asarray(log_weights))
 
 
 def one_hill():
     """A Gaussian with units of their own, and a start far off."""
-    density = Hills(jnp.asarray(MEAN)[None], jnp.linalg.inv(jnp.asarray(COVARIANCE)), jnp.zeros(1))
+    density = hills(np.stack([MEAN, MEAN]), np.linalg.inv(COVARIANCE), [0.5, 0.5])
     return tp.Target(density, tp.Gaussian(np.zeros(3), 100.0**2))
 
 
@@ -109,7 +115,7 @@ def skewed(x):
 
 @cache
 def skewed_fit():
-    return advi(tp.Target(skewed, example=np.zeros(2)), family="dense", progress=False)
+    return advi(tp.Target(skewed, example=np.zeros(2)), progress=False)
 
 
 def test_the_bound_is_below_log_z():
@@ -125,17 +131,18 @@ def test_the_bound_is_below_log_z():
 
 
 def test_the_same_call_gives_the_same_fit():
-    again = advi(tp.Target(skewed, example=np.zeros(2)), family="dense", progress=False)
+    again = advi(tp.Target(skewed, example=np.zeros(2)), progress=False)
     assert again.log_zeta == skewed_fit().log_zeta
     np.testing.assert_array_equal(again.base.factor, skewed_fit().base.factor)
 
 
+MEANS = np.array([[-5.0, 0.0, 1.0], [5.0, 0.0, 0.0]])
+PRECISION = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.6], [0.0, 0.6, 1.0]])
+
+
 def two_hills():
     """Masses 0.3 and 0.7, ten standard deviations apart, one of three axes correlated."""
-    means = jnp.asarray([[-5.0, 0.0, 1.0], [5.0, 0.0, 0.0]])
-    precision = jnp.asarray([[1.0, 0.0, 0.0], [0.0, 1.0, 0.6], [0.0, 0.6, 1.0]])
-    density = Hills(means, precision, jnp.log(jnp.asarray([0.3, 0.7])))
-    return tp.Target(density, tp.Gaussian(np.zeros(3), 6.0**2))
+    return tp.Target(hills(MEANS, PRECISION, [0.3, 0.7]), tp.Gaussian(np.zeros(3), 6.0**2))
 
 
 @cache
@@ -144,11 +151,9 @@ def found():
 
 
 def near_truth(fit):
-    means = np.array([[-5.0, 0.0, 1.0], [5.0, 0.0, 0.0]])
-    mean = np.array([0.3, 0.7]) @ means
-    away = means[0] - means[1]
-    within = np.linalg.inv([[1.0, 0.0, 0.0], [0.0, 1.0, 0.6], [0.0, 0.6, 1.0]])
-    covariance = within + 0.3 * 0.7 * np.outer(away, away)
+    mean = np.array([0.3, 0.7]) @ MEANS
+    away = MEANS[0] - MEANS[1]
+    covariance = np.linalg.inv(PRECISION) + 0.3 * 0.7 * np.outer(away, away)
     factor = np.asarray(fit.base.factor)
     return (
         abs(fit.log_zeta - LOG_Z) < 0.01
@@ -177,13 +182,13 @@ def test_a_start_leads_to_its_own_mode():
 
 
 def test_single_precision():
-    fit = advi(one_hill(), family="dense", precision="single", progress=False)
-    assert divergence(fit) < 0.02
-    assert fit.log_zeta == pytest.approx(LOG_Z, abs=0.02)
+    fit = advi(tp.Target(skewed, example=np.zeros(2)), precision="single", progress=False)
+    assert fit.log_zeta == pytest.approx(skewed_fit().log_zeta, abs=1e-3)
+    np.testing.assert_allclose(fit.base.mean, skewed_fit().base.mean, atol=0.01)
     assert fit.base.mean.dtype == np.float64
 
 
-def test_draws_in_turns_are_the_same(monkeypatch):
+def test_draws_in_turns_are_the_same():
     """Value and gradient of the bound, all draws at once and three at a time."""
     draws = jnp.asarray(fixed_draws(8, 2, 0))
     unit = jnp.asarray([1.0, 2.0])
@@ -313,7 +318,7 @@ def test_bad_calls(name):
         call()
 
 
-def test_rows_elsewhere_are_refused(tmp_path):
+def test_rows_elsewhere_are_refused():
     rows = np.ones((6, 2))
     problem = tp.Problem(
         lambda x: -jnp.sum(x**2),
