@@ -155,7 +155,9 @@ def _ratios(*args: Any) -> Array:
 def _begin(parameters: Parameters) -> Course:
     value = jnp.asarray(jnp.inf, parameters.mean.dtype)
     zero = jnp.zeros((), int)
-    return Course(parameters, _lbfgs().init(parameters), -value, value, zero, zero)
+    course = Course(parameters, _lbfgs().init(parameters), -value, value, zero, zero)
+    # Without weak types, which a loop makes strong: first and later steps are then one program.
+    return jax.tree.map(lambda leaf: leaf.astype(leaf.dtype), course)
 
 
 @eqx.filter_jit
