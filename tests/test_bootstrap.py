@@ -2,13 +2,15 @@
 
 from functools import partial
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from tests.broken_bases import as_printed, still_zeta, unweighted
 
 import temperance as tp
-from temperance.bootstrap import LONGEST_STEP, kish, next_base
+from temperance.bootstrap import LONGEST_STEP, next_base
 from temperance.errors import ArgumentError
+from temperance.weighted import kish
 
 LOG_Z = 1.5
 GRID = np.linspace(-60, 60, 24001)
@@ -206,3 +208,31 @@ GOOD = {
 def test_bad_calls(change, words):
     with pytest.raises(ArgumentError, match=words):
         partial(next_base, **(GOOD | change))()
+
+
+# -- the whole iteration -------------------------------------------------------------------------
+
+
+def two_sides(x):
+    left = jnp.log(0.3) - 0.5 * jnp.sum((x + 3) ** 2)
+    right = jnp.log(0.7 / 0.5) - 0.5 * jnp.sum(((x - 3) / 0.5) ** 2)
+    return LOG_Z + jnp.logaddexp(left, right) - 0.5 * jnp.log(2 * jnp.pi)
+
+
+def test_from_a_wide_base_to_the_moments_of_the_target():
+    target = tp.Target(two_sides, example=np.zeros(1))
+    found = tp.bootstrap(
+        target, tp.Gaussian(np.zeros(1), 400.0), num_rounds=2, num_draws=300, num_warmup=200,
+        progress=False,
+    )  # fmt: skip
+    assert found.log_zeta == pytest.approx(LOG_Z, abs=0.3)
+    assert float(found.base.mean[0]) == pytest.approx(MEAN, abs=0.8)
+    assert float(found.base.factor[0]) ** 2 == pytest.approx(VARIANCE, rel=0.4)
+
+
+def test_where_to_begin_and_for_how_long():
+    target = tp.Target(two_sides, example=np.zeros(1))
+    with pytest.raises(ArgumentError, match="did you mean 'advi'"):
+        tp.bootstrap(target, "advy")
+    with pytest.raises(ArgumentError, match="num_rounds"):
+        tp.bootstrap(target, num_rounds=0)

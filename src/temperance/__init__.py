@@ -2,6 +2,7 @@
 
 from temperance._version import __version__
 from temperance.batch_law import implied_beta
+from temperance.bootstrap import bootstrap
 from temperance.bounds import Bounds, lipschitz
 from temperance.cite import cite
 from temperance.continuous import JointLadder
@@ -42,6 +43,7 @@ from temperance.terms.gaussian_process import gaussian_process
 from temperance.terms.kernels import AbstractKernel, Matern32, Matern52, SquaredExponential
 from temperance.terms.prediction import Prediction, predict
 from temperance.terms.priors import AbstractPrior, Gamma, HalfNormal, InverseGamma, LogNormal
+from temperance.variational import advi, local_fits
 from temperance.weighted import Expectation
 
 __all__ = [
@@ -51,9 +53,9 @@ __all__ = [
     "JointLadder", "JointTempering", "Laplace", "LocalFit", "LogNormal", "Matern32", "Matern52",
     "ParallelTempering", "Params", "Plain", "Prediction", "PrefixLadder", "Problem", "RowLadder",
     "RowSource", "SimulatedTempering", "SquaredExponential", "Summary", "Target", "TemperanceError",
-    "TemperedTransitions", "__version__", "alternate", "cite", "delayed", "elliptical_slice",
-    "expectation", "from_blackjax", "gaussian_process", "hmc", "implied_beta", "laplace",
-    "lipschitz", "load", "log_evidence", "mala", "match_moments", "metropolis", "mint", "nuts",
-    "open_rows", "predict", "repeat", "report", "resample", "sample", "save", "slice_sampling",
-    "summary", "tuna",
+    "TemperedTransitions", "__version__", "advi", "alternate", "bootstrap", "cite", "delayed",
+    "elliptical_slice", "expectation", "from_blackjax", "gaussian_process", "hmc", "implied_beta",
+    "laplace", "lipschitz", "load", "local_fits", "log_evidence", "mala", "match_moments",
+    "metropolis", "mint", "nuts", "open_rows", "predict", "repeat", "report", "resample", "sample",
+    "save", "slice_sampling", "summary", "tuna",
 ]  # fmt: skip

@@ -22,11 +22,20 @@ Kish's size knows nothing of correlation between draws: for draws of a chain giv
 A base must not be adapted in the run whose draws are kept.
 """
 
+from typing import Any
+
 import numpy as np
 
 from temperance._types import Numbers
-from temperance.errors import ArgumentError
+from temperance.base_options import FITTED
+from temperance.checks import check_count
+from temperance.errors import ArgumentError, unknown_name
+from temperance.fit import Fit
 from temperance.gaussian import Gaussian
+from temperance.problem import Problem, Target
+from temperance.result import log_evidence
+from temperance.sample import sample
+from temperance.weighted import kish, weighted_mean
 
 # What the base moves for at least: effective draws, and their share of all draws.
 LEAST_EFFECTIVE, LEAST_SHARE = 10.0, 0.01
@@ -34,12 +43,53 @@ LEAST_EFFECTIVE, LEAST_SHARE = 10.0, 0.01
 LONGEST_STEP = 3.0
 
 
-def kish(log_weights: Numbers) -> float:
-    """The effective size (sum w)^2 / sum w^2 of independent draws; zero where none has weight."""
-    logs = np.asarray(log_weights, float)
-    if not np.any(logs > -np.inf):
-        return 0.0
-    return float(np.exp(2 * np.logaddexp.reduce(logs) - np.logaddexp.reduce(2 * logs)))
+def bootstrap(
+    problem: Problem | Target,
+    fit: Fit | Gaussian | str = "fits",
+    *,
+    num_rounds: int = 3,
+    method: str = "gibbs-ct",
+    num_draws: int = 500,
+    num_warmup: int = 500,
+    num_chains: int = 4,
+    seed: int = 0,
+    **options: Any,
+) -> Fit:
+    """A base and log zeta from `num_rounds` short runs, each with the base that the last one gave.
+
+    `fit` is where to begin: "fits" or "advi", a Fit, or a Gaussian. Give what comes back to the run
+    whose draws are to be kept, as `base=`. Other options go to `sample`.
+    """
+    rounds = check_count("num_rounds", num_rounds, 1)
+    if isinstance(fit, str):
+        if fit not in FITTED:
+            raise unknown_name("fit to begin with", fit, FITTED)
+        told = {n: options[n] for n in ("progress", "precision") if n in options}
+        fit = FITTED[fit](problem, seed=seed, **told)
+    now = fit if isinstance(fit, Fit) else Fit(fit, 0.0)
+    for number in range(rounds):
+        tree = sample(
+            problem, method=method, base=now.base, num_draws=num_draws, num_warmup=num_warmup,
+            num_chains=num_chains, seed=seed + number, **options,
+        )  # fmt: skip
+        positions, logs = _draws(tree)
+        effective = float(np.nanmin(weighted_mean(positions, logs).ess))
+        flat = positions.reshape(-1, positions.shape[-1])
+        now = Fit(
+            *next_base(
+                now.base, now.log_zeta, flat, logs.ravel(), log_evidence(tree)[0],
+                num_effective=max(effective, 1.0),
+            )
+        )  # fmt: skip
+    return now
+
+
+def _draws(tree: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Draws as vectors (chain, draw, d), and their log weights."""
+    group = "unconstrained_posterior" if "unconstrained_posterior" in tree.children else "posterior"
+    leaves = [array.values for array in tree[group].dataset.data_vars.values()]
+    flat = [leaf.reshape(*leaf.shape[:2], -1) for leaf in leaves]
+    return np.concatenate(flat, axis=2), tree["sample_stats"]["log_weight"].values
 
 
 def next_base(

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from temperance.errors import ArgumentError
-from temperance.problem import Base, BaseDraw, Densities, Problem, Target, densities_of
+from temperance.problem import BaseDraw, Densities, Problem, Target, densities_of
 from temperance.program import traceable
 
 
-def rebased(problem: Problem | Target, base: Base) -> Densities:
+def rebased(problem: Problem | Target, base: Any) -> Densities:
     """The densities of a bridge from `base` to the whole of `problem`.
 
     `base` is a normalised log density of the position laid out as one vector, with a `draw(key)`

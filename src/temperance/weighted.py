@@ -81,9 +81,11 @@ def log_mean_weight(log_weights: npt.ArrayLike) -> LogRatio:
 
 
 def kish(log_weights: npt.ArrayLike) -> float:
-    """(sum w)^2 / sum w^2: how many draws of equal weight have as much spread."""
-    weights = np.ravel(relative(log_weights, np.shape(log_weights)))
-    return float(weights.sum() ** 2 / np.sum(weights**2))
+    """The effective size (sum w)^2 / sum w^2 of independent draws; zero where none has weight."""
+    logs = np.ravel(np.asarray(log_weights, float))
+    if not np.any(logs > -np.inf):
+        return 0.0
+    return float(np.exp(2 * log_sum(logs) - log_sum(2 * logs)))
 
 
 def log_sum(log_weights: npt.ArrayLike) -> float:
