@@ -78,8 +78,8 @@ def anneals(sampler: AnnealedImportance, start: Array, keys: Array) -> tuple[Arr
 
 
 def z_score(values: Array, truth: float) -> float:
-    values = np.asarray(values)
-    return float((values.mean() - truth) / (values.std() / np.sqrt(values.size)))
+    found = np.asarray(values)
+    return float((found.mean() - truth) / (found.std() / np.sqrt(found.size)))
 
 
 def test_weights_are_those_of_the_enumeration(seed: int):

@@ -65,8 +65,9 @@ def bootstrap(
         if fit not in FITTED:
             raise unknown_name("fit to begin with", fit, FITTED)
         told = {n: options[n] for n in ("progress", "precision") if n in options}
-        fit = FITTED[fit](problem, seed=seed, **told)
-    now = fit if isinstance(fit, Fit) else Fit(fit, 0.0)
+        now = FITTED[fit](problem, seed=seed, **told)
+    else:
+        now = fit if isinstance(fit, Fit) else Fit(fit, 0.0)
     for number in range(rounds):
         tree = sample(
             problem, method=method, base=now.base, num_draws=num_draws, num_warmup=num_warmup,

@@ -177,6 +177,62 @@ REFERENCES = {
   pages = {795--810},
   year = {2005}
 }""",
+    "graham2017": """@inproceedings{graham2017,
+  author = {Graham, Matthew M. and Storkey, Amos J.},
+  title = {Continuously tempered {Hamiltonian} {Monte} {Carlo}},
+  booktitle = {Proceedings of the 33rd Conference on Uncertainty in Artificial Intelligence},
+  year = {2017}
+}""",
+    "gelman1998": """@article{gelman1998,
+  author = {Gelman, Andrew and Meng, Xiao-Li},
+  title = {Simulating normalizing constants: from importance sampling to bridge sampling to path
+           sampling},
+  journal = {Statistical Science},
+  volume = {13},
+  number = {2},
+  pages = {163--185},
+  year = {1998}
+}""",
+    "marinari1992": """@article{marinari1992,
+  author = {Marinari, Enzo and Parisi, Giorgio},
+  title = {Simulated tempering: a new {Monte} {Carlo} scheme},
+  journal = {Europhysics Letters},
+  volume = {19},
+  number = {6},
+  pages = {451--458},
+  year = {1992}
+}""",
+    "carlson2016": """@inproceedings{carlson2016,
+  author = {Carlson, David E. and Stinson, Patrick and Pakman, Ari and Paninski, Liam},
+  title = {Partition functions from {Rao}-{Blackwellized} tempered sampling},
+  booktitle = {Proceedings of the 33rd International Conference on Machine Learning},
+  year = {2016}
+}""",
+    "geyer1995": """@article{geyer1995,
+  author = {Geyer, Charles J. and Thompson, Elizabeth A.},
+  title = {Annealing {Markov} chain {Monte} {Carlo} with applications to ancestral inference},
+  journal = {Journal of the American Statistical Association},
+  volume = {90},
+  number = {431},
+  pages = {909--920},
+  year = {1995}
+}""",
+    "neal2001": """@article{neal2001,
+  author = {Neal, Radford M.},
+  title = {Annealed importance sampling},
+  journal = {Statistics and Computing},
+  volume = {11},
+  number = {2},
+  pages = {125--139},
+  year = {2001}
+}""",
+    "grosse2015": """@misc{grosse2015,
+  author = {Grosse, Roger B. and Ghahramani, Zoubin and Adams, Ryan P.},
+  title = {Sandwiching the marginal likelihood using bidirectional {Monte} {Carlo}},
+  year = {2015},
+  eprint = {1511.02543},
+  archivePrefix = {arXiv}
+}""",
 }
 
 
