@@ -35,8 +35,8 @@ def check(text: str, weight: str):
 
 def test_every_example_is_tested_here():
     tested = {
-        "bimodal_mixture", "by_hand", "gaussian_process", "logistic_regression",
-        "minibatch_modes", "subsampled_mixture", "tall_data",
+        "bimodal_mixture", "by_hand", "continuous_tempering", "gaussian_process",
+        "logistic_regression", "minibatch_modes", "subsampled_mixture", "tall_data",
     }  # fmt: skip
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
@@ -94,3 +94,14 @@ def test_tall_data():
     assert size > 0.5 * draws
     assert numbers(text, "means are within")[0] < 0.1
     assert "bound" not in text
+
+
+@slow
+def test_continuous_tempering():
+    text = output_of("continuous_tempering")
+    known, _ = numbers(text, "exact: log Z")
+    for method in ("gibbs-ct", "ais"):
+        line = next(line for line in text.splitlines() if line.startswith(method))
+        value, error, away = (float(n) for n in re.findall(r"-?\d+\.\d+", line))
+        assert abs(value - known) < 4.5 * error
+        assert away < 6

@@ -1,6 +1,7 @@
 """Runs of ST, both CTs, AIS and BDMC: coverage, what comes back, what is said, what is refused."""
 
 import functools
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -194,3 +195,11 @@ def test_one_position_serves_as_an_exact_draw(seed: int):
     assert np.isfinite(tp.log_evidence(tree, "reverse")[0])
     with pytest.raises(tp.TemperanceError, match="leaves of shapes"):
         tp.sample(problem, method="bdmc", exact={"mean": np.zeros(3)}, progress=False)
+
+
+@pytest.mark.parametrize("method", ["st", "gibbs-ct"])
+def test_a_page_of_weighted_draws(method: str, tmp_path: Path):
+    page = tp.report(many_chains(method), tmp_path / "run.html").read_text()
+    assert "of all temperatures" in page
+    assert "round trips in all chains" in page or "travels" in page
+    assert "no error bar knows" in " ".join(page.split())

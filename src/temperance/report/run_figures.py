@@ -33,8 +33,9 @@ def worst_first(found: list[tuple[str, np.ndarray]]) -> list[tuple[str, np.ndarr
 
 
 @drawn
-def marginals(posterior: Any) -> Figure:
-    """For each scalar, a histogram by chain and the trace that made it."""
+def marginals(posterior: Any, log_weight: np.ndarray | None = None) -> Figure:
+    """For each scalar, a histogram by chain and the trace that made it; weighted if draws are."""
+    weights = None if log_weight is None else np.exp(log_weight - log_weight.max())
     chosen = worst_first(scalars(posterior))
     figure = new_figure(10.0, 0.5 + 1.45 * len(chosen))
     rows = figure.subplots(len(chosen), 2, squeeze=False, width_ratios=(1, 2.4))
@@ -43,7 +44,8 @@ def marginals(posterior: Any) -> Figure:
         stride = max(1, values.shape[1] // MOST_POINTS)
         for chain, series in enumerate(values):
             colour = chain_colour(chain)
-            left.hist(series, edges, density=True, histtype="step", color=colour)
+            shares = None if weights is None or not weights[chain].any() else weights[chain]
+            left.hist(series, edges, density=True, histtype="step", color=colour, weights=shares)
             right.plot(
                 np.arange(len(series))[::stride], series[::stride], color=colour, lw=0.5, alpha=0.8
             )
@@ -120,6 +122,26 @@ def transitions(tree: Any) -> Figure:
     right.set_ylim(0, 1)
     right.set_xlabel("rung (hot to cold)")
     right.set_title("Acceptance of the moves")
+    quiet(right)
+    return figure
+
+
+@drawn
+def temperatures(tree: Any) -> Figure:
+    """Where the first chain's temperature goes, and how often all chains are where."""
+    stats = tree["sample_stats"]
+    name = "beta" if "beta" in stats else "rung"
+    values = stats[name].values
+    figure = new_figure(10.0, 2.7)
+    left, right = figure.subplots(1, 2, width_ratios=(2.4, 1))
+    left.plot(values[0][-PATH_DRAWS:], color=chain_colour(0), lw=0.9)
+    left.set_xlabel(f"draw, of the last {min(PATH_DRAWS, values.shape[1])} of one chain")
+    trips = tree["tempering"]["round_trips"].values
+    left.set_title(f"The {name} travels: {int(trips.sum())} round trips in all chains")
+    visits = tree["tempering"]["visits"].values
+    right.bar(np.arange(len(visits)), visits, color=_rung_colours(len(visits)), width=0.85)
+    right.set_xlabel("tenth of beta, hot to cold" if name == "beta" else "rung, hot to cold")
+    right.set_title("Share of the draws")
     quiet(right)
     return figure
 

@@ -25,7 +25,7 @@ def run_page(tree: Any) -> str:
     )
     sections = [
         section("Should I believe it?", warnings(said.warnings)),
-        section("The posterior", _table(said), _marginals(posterior)),
+        section("The posterior", _table(said), _marginals(tree)),
         *_tempering(tree),
         *_evidence(tree),
         section("How it was made", _facts(said, attrs)),
@@ -49,7 +49,9 @@ def _table(said: Summary) -> str:
     return table(["", *map(str, frame.columns)], rows) + note
 
 
-def _marginals(posterior: Any) -> str:
+def _marginals(tree: Any) -> str:
+    posterior, stats = tree["posterior"].dataset, tree["sample_stats"].dataset
+    logs = stats["log_weight"].values if "log_weight" in stats else None
     total = len(figures.scalars(posterior))
     shown = min(total, figures.MOST_VARIABLES)
     which = "" if shown == total else f" The {shown} of {total} whose chains disagree most."
@@ -57,7 +59,9 @@ def _marginals(posterior: Any) -> str:
         "Marginals (left) and traces (right), one colour for each chain. Chains that agree lie on "
         "top of each other." + which
     )
-    return picture(figures.marginals(posterior), caption)
+    if logs is not None:
+        caption += " The marginals are weighted, and the traces are of all temperatures."
+    return picture(figures.marginals(posterior, logs), caption)
 
 
 def _tempering(tree: Any) -> list[str]:
@@ -78,6 +82,13 @@ def _tempering(tree: Any) -> list[str]:
                 f"Where replicas go. {got:.3f} round trips a draw in each chain.",
             ),
         ]
+    if "visits" in ladder:
+        parts.append(
+            picture(
+                figures.temperatures(tree),
+                "A chain that goes to and fro between base and target sees every mode on its way.",
+            )
+        )
     if "transition_rate" in ladder:
         parts.append(
             picture(
@@ -102,17 +113,14 @@ def _evidence(tree: Any) -> list[str]:
             strict=True,
         )
     ]
-    return [
-        section(
-            "log evidence",
-            table(["estimator", "log Z", "standard error"], rows),
-            picture(
-                figures.evidence(tree),
-                "log Z is counted from the hottest rung, a normalised density. What no replica "
-                "has seen, no error bar knows.",
-            ),
-        )
-    ]
+    said = [table(["estimator", "log Z", "standard error"], rows)]
+    words = (
+        "log Z is counted from the hottest rung, a normalised density. What no chain has seen, no "
+        "error bar knows."
+    )
+    by_rung = "log_ratio" in found
+    said.append(picture(figures.evidence(tree), words) if by_rung else paragraph(words, "note"))
+    return [section("log evidence", *said)]
 
 
 def _facts(said: Summary, attrs: dict[str, Any]) -> str:
