@@ -8,6 +8,7 @@ from temperance.energy import EnergyLadder
 from temperance.errors import TemperanceError
 from temperance.gaussian import Gaussian
 from temperance.geometric import GeometricLadder
+from temperance.interop.front_ends import from_numpyro, from_pymc
 from temperance.ladder import AbstractLadder, AbstractUniformLadder
 from temperance.laplace import Laplace, laplace
 from temperance.move import AbstractMove, Params
@@ -44,7 +45,7 @@ __all__ = [
     "ParallelTempering", "Params", "Plain", "Prediction", "PrefixLadder", "Problem", "RowLadder",
     "RowSource", "SquaredExponential", "Summary", "Target", "TemperanceError",
     "TemperedTransitions", "__version__", "alternate", "cite", "delayed", "elliptical_slice",
-    "from_blackjax", "gaussian_process", "hmc", "implied_beta", "laplace", "lipschitz", "load",
+    "from_blackjax", "from_numpyro", "from_pymc", "gaussian_process", "hmc", "implied_beta", "laplace", "lipschitz", "load",
     "log_evidence", "mala", "metropolis", "mint", "nuts", "open_rows", "predict", "repeat",
     "report", "sample", "save", "slice_sampling", "summary", "tuna",
 ]  # fmt: skip
