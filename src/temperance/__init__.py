@@ -45,7 +45,8 @@ __all__ = [
     "ParallelTempering", "Params", "Plain", "Prediction", "PrefixLadder", "Problem", "RowLadder",
     "RowSource", "SquaredExponential", "Summary", "Target", "TemperanceError",
     "TemperedTransitions", "__version__", "alternate", "cite", "delayed", "elliptical_slice",
-    "from_blackjax", "from_numpyro", "from_pymc", "gaussian_process", "hmc", "implied_beta", "laplace", "lipschitz", "load",
-    "log_evidence", "mala", "metropolis", "mint", "nuts", "open_rows", "predict", "repeat",
-    "report", "sample", "save", "slice_sampling", "summary", "tuna",
+    "from_blackjax", "from_numpyro", "from_pymc", "gaussian_process", "hmc", "implied_beta",
+    "laplace", "lipschitz", "load", "log_evidence", "mala", "metropolis", "mint", "nuts",
+    "open_rows", "predict", "repeat", "report", "sample", "save", "slice_sampling", "summary",
+    "tuna",
 ]  # fmt: skip
