@@ -27,7 +27,7 @@ from numpyro.infer.util import compute_log_probs
 
 from temperance._types import Data, Key, Position, Scalar
 from temperance.errors import ModelError
-from temperance.interop.rows import FAILURES, Parts, assemble, check_finite
+from temperance.interop.rows import FAILURES, Parts, assemble, check_density
 from temperance.problem import Problem, Target
 
 Site = dict[str, Any]
@@ -206,6 +206,7 @@ def convert(model: Any, *args: Any, **kwargs: Any) -> Problem | Target:
 
 
 def parts_of(model: Model) -> Parts:
+    """What the model is made of, and the reasons for what it lacks."""
     data, reason = model.data()
     undrawn = model.undrawn()
     parts = Parts(
@@ -222,7 +223,7 @@ def parts_of(model: Model) -> Parts:
         reason=reason,
     )
     with jax.enable_x64(True):
-        check_finite(parts)
+        check_density(parts)
     return parts
 
 
