@@ -68,6 +68,7 @@ def draws_by_key(outputs: Sequence[Variable]) -> Callable[[Key], Sequence[Array]
 
 
 def is_random(outputs: Sequence[Variable]) -> bool:
+    """Whether anything is drawn in a graph."""
     return any(isinstance(v.type, RandomType) for v in graph_inputs(outputs))
 
 
