@@ -1,7 +1,6 @@
 """The doors for models written elsewhere; what stands behind them is imported when they open."""
 
 import importlib
-from collections.abc import Callable
 from typing import Any
 
 from temperance.errors import ModelError
@@ -26,7 +25,7 @@ def from_pymc(model: Any) -> Problem | Target:
     return _module("pymc").convert(model)
 
 
-def from_numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> Problem | Target:
+def from_numpyro(model: Any, *args: Any, **kwargs: Any) -> Problem | Target:
     """A NumPyro model and its arguments as a `Problem`, or as a `Target` without rows.
 
     Positions hold the unconstrained values of the latent sites; the result's posterior has the

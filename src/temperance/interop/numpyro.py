@@ -7,6 +7,7 @@ A fit is a Gaussian on the unconstrained space, laid out as our vectors are, wit
 estimated anew from many draws once the fit is made.
 """
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -24,6 +25,8 @@ from temperance.layout import Layout
 from temperance.problem import Problem, Target
 
 GUIDES = ("normal", "dense")
+# Draws of the guide for each step's gradient.
+PARTICLES = 8
 
 
 def convert(model: Any, *args: Any, **kwargs: Any) -> Problem | Target:
@@ -55,12 +58,16 @@ def parts_of(model: Model) -> Parts:
     return parts
 
 
+def _rate(step: Any, *, first: float, num_steps: int) -> Any:
+    return first * 0.01 ** (step / num_steps)
+
+
 def autoguide_fit(
     model: Any,
     *args: Any,
     guide: str = "normal",
-    num_steps: int = 5000,
-    step_size: float | int = 0.01,
+    num_steps: int = 3000,
+    step_size: float | int = 0.02,
     seed: int = 0,
     **kwargs: Any,
 ) -> Fit:
@@ -75,7 +82,9 @@ def autoguide_fit(
     layout = Layout.of(ours.example)
     with jax.enable_x64(True), jax.numpy_rank_promotion("allow"):
         kind: Any = AutoNormal(model) if guide == "normal" else AutoMultivariateNormal(model)
-        inference = SVI(model, kind, Adam(float(step_size)), Trace_ELBO())
+        # Steps that grow smaller end nearer to the optimum than any one size does.
+        rate = partial(_rate, first=float(step_size), num_steps=num_steps)
+        inference = SVI(model, kind, Adam(rate), Trace_ELBO(num_particles=PARTICLES))
         key = jax.random.key(seed)
         found = inference.run(key, num_steps, *args, progress_bar=False, **kwargs).params
         if guide == "normal":
@@ -84,9 +93,12 @@ def autoguide_fit(
             mean, scale = (np.asarray(layout.ravel(leaves)) for leaves in named)
             covariance = scale**2
         else:
-            # Its vector is a dictionary's leaves in the order of their names, as ours is.
             law = kind.get_posterior(found)
-            mean, covariance = np.asarray(law.loc), np.asarray(law.covariance_matrix)
+            # Its vector has the sites in the order in which the model comes to them.
+            places = kind._unpack_latent(jnp.arange(layout.dimension))
+            order = np.concatenate([np.ravel(places[name]) for name in sorted(places)]).astype(int)
+            mean = np.asarray(law.loc)[order]
+            covariance = np.asarray(law.covariance_matrix)[np.ix_(order, order)]
         if not np.isfinite(mean).all():
             raise ModelError(
                 "model: the variational fit did not converge: give a smaller step_size, now "

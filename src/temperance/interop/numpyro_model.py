@@ -108,10 +108,8 @@ class Model:
         lengths = {}
         for name in self.observed:
             site = self.sites[name]
-            shape = jnp.broadcast_shapes(
-                np.shape(site["value"])[: np.ndim(site["value"]) - len(site["fn"].event_shape)],
-                site["fn"].batch_shape,
-            )
+            batch = np.ndim(site["value"]) - len(site["fn"].event_shape)
+            shape = np.shape(site["value"])[:batch] or site["fn"].batch_shape
             if not shape:
                 return None, (
                     f"the observed site {name!r} has one log density for all its values "
@@ -157,7 +155,7 @@ class Model:
         pairs = zip(self.names, self.leaves, strict=True)
         return jax.tree.unflatten(self.structure, [data.get(name, leaf) for name, leaf in pairs])
 
-    def _look(self) -> Position:
+    def _look(self) -> dict[str, jax.ShapeDtypeStruct]:
         """One run of the model for its sites, and the shape of a position.
 
         Nothing is computed: the values at the sites are placeholders, good for their shapes alone.

@@ -20,7 +20,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from temperance._types import Data, Key, LogDensity, Position, Scalar, Terms
 from temperance.errors import ModelError
@@ -77,7 +77,7 @@ class Parts:
     log_prior: LogDensity
     log_density: LogDensity
     constrain: Constrain
-    example: Position
+    example: dict[str, np.ndarray]
     dims: Dims
     coords: Coords
     draw_prior: Callable[[Key], Position] | None = None
@@ -138,7 +138,7 @@ def check_density(parts: Parts) -> None:
         raise ModelError(f"model: wanted a scalar log density, got shape {shape}")
 
 
-def are_independent(terms: Terms, data: Data, example: Position) -> bool:
+def are_independent(terms: Terms, data: Data, example: PyTree) -> bool:
     """Whether rows are independent; `NotRowsError` if the terms are none, with the reason."""
     n = np.shape(jax.tree.leaves(data)[0])[0]
     terms = jax.jit(terms)
