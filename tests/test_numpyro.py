@@ -78,7 +78,7 @@ def bounded(y):
     low = numpyro.sample("low", dist.Uniform(-1.0, 3.0))
     high = numpyro.sample("high", dist.Uniform(low, 4.0))
     with numpyro.plate("part", 3):
-        width = numpyro.sample("width", dist.Gamma(2.0, 2.0))
+        width = numpyro.sample("width", dist.HalfNormal(2.0))
     parts = dist.Normal(center + low * high, width)
     numpyro.sample("y", dist.MixtureSameFamily(dist.Categorical(share), parts), obs=y)
 

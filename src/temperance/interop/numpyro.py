@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpyro.infer import SVI, Trace_ELBO
 from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal
@@ -67,7 +68,7 @@ def autoguide_fit(
     *args: Any,
     guide: str = "normal",
     num_steps: int = 3000,
-    step_size: float | int = 0.02,
+    step_size: float | int = 0.05,
     seed: int = 0,
     **kwargs: Any,
 ) -> Fit:

@@ -31,7 +31,7 @@ from temperance.interop.pytensor_graphs import (
 class Model:
     """A PyMC model as functions of an unconstrained position."""
 
-    def __init__(self, model: pymc.Model):
+    def __init__(self, model: Any):
         _check(model)
         self.original = model
         # Sizes and data as constants: a JAX program has its shapes from the start.
