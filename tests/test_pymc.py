@@ -242,7 +242,7 @@ LAWS = {
     "logistic": lambda: pm.Logistic("x", 1.0, 2.0),
     "multivariate_normal": lambda: pm.MvNormal("x", np.array([1.0, 2.0]), np.eye(2) + 0.7),
     "normal": lambda: pm.Normal("x", 1.0, 2.0),
-    "t": lambda: pm.StudentT("x", 3.0, 1.0, 2.0),
+    "t": lambda: pm.StudentT("x", 3.0, mu=1.0, sigma=2.0),
     "uniform": lambda: pm.Uniform("x", -1.0, 2.0),
     "half-normal": lambda: pm.HalfNormal("x", 2.0),
     "half-cauchy": lambda: pm.HalfCauchy("x", 2.0),
@@ -387,6 +387,11 @@ def batches() -> pm.Model:
 def test_wrong_calls(call: Any, words: str) -> None:
     with pytest.raises(tp.TemperanceError, match=words):
         call()
+
+
+def test_single_precision_is_refused() -> None:
+    with pytest.raises(tp.TemperanceError, match="double precision written into them"):
+        tp.sample(made("two_kinds"), "plain", precision="single", **TINY)
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

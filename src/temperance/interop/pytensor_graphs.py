@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 from pytensor.compile.mode import get_mode
@@ -24,6 +25,7 @@ from pytensor.tensor.shape import SpecifyShape
 from pytensor.tensor.type import tensor
 
 from temperance._types import Key
+from temperance.errors import ModelError
 
 # A parameter out of its range gives a log density of minus infinity, as in PyMC's own functions.
 REWRITES = ("local_check_parameter_to_ninf_switch", "local_remove_all_assert")
@@ -127,6 +129,11 @@ def _function(graph: FunctionGraph) -> Callable[..., Sequence[Array]]:
         function = jax_funcify(graph)
 
     def call(*values: Any) -> Sequence[Array]:
+        if jnp.result_type(float) != jnp.float64:
+            raise ModelError(
+                "a PyMC model's graphs have double precision written into them: use "
+                "precision='double', or jax.enable_x64(True) around a call by hand"
+            )
         with jax.numpy_rank_promotion("allow"), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Skipping", UserWarning)
             return function(*values)
