@@ -296,6 +296,11 @@ def test_names_and_axes() -> None:
     assert set(problem.data) == {"county", "floor", "log_uranium", "y"}
 
 
+def test_single_precision_has_no_double_left_in_it() -> None:
+    tree = tp.sample(made("radon"), "plain", "metropolis", precision="single", **TINY)
+    assert {array.dtype for array in tree["posterior"].dataset.values()} == {np.dtype("float32")}
+
+
 def test_rows_are_left_out_by_subsampled_tempering() -> None:
     tree = tp.sample(made("two kinds"), "spt", "metropolis", sizes=(0, 20, 60), **TINY)
     assert list(tree["tempering"]["size"].values) == [0, 20, 60]

@@ -153,7 +153,8 @@ class Model:
 
     def _arguments(self, data: Data) -> tuple[tuple[Any, ...], dict[str, Any]]:
         pairs = zip(self.names, self.leaves, strict=True)
-        return jax.tree.unflatten(self.structure, [data.get(name, leaf) for name, leaf in pairs])
+        leaves = [data[name] if name in data else _precise(leaf) for name, leaf in pairs]
+        return jax.tree.unflatten(self.structure, leaves)
 
     def _look(self) -> dict[str, jax.ShapeDtypeStruct]:
         """One run of the model for its sites, and the shape of a position.
@@ -255,6 +256,14 @@ def _given(position: Position) -> Callable[[Site], Any]:
 
 def _free(sites: Trace, names: list[str]) -> Position:
     return {name: biject_to(sites[name]["fn"].support).inv(sites[name]["value"]) for name in names}
+
+
+def _precise(leaf: Any) -> Any:
+    """An array in the precision of this moment, and otherwise as it was given."""
+    is_array = isinstance(leaf, np.ndarray | jax.Array)
+    if not is_array or jnp.issubdtype(leaf.dtype, jax.dtypes.extended):  # a random key, for one
+        return leaf
+    return leaf.astype(jax.dtypes.canonicalize_dtype(leaf.dtype))
 
 
 def _is_latent(site: Site) -> bool:
