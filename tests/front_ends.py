@@ -76,7 +76,7 @@ def check_rows(problem: tp.Problem, seed: int) -> None:
         np.testing.assert_allclose(terms(x, rows), whole[some], rtol=1e-10, atol=1e-11)
 
 
-def prior_draws(problem: tp.Problem, draw: Any, seed: int) -> dict[str, np.ndarray]:
+def prior_draws(problem: Any, draw: Any, seed: int) -> dict[str, np.ndarray]:
     """Draws of the prior, constrained."""
     keys = jax.random.split(jax.random.key(seed), PRIOR_DRAWS)
     found = jax.jit(jax.vmap(lambda key: problem.constrain(draw(key))))(keys)

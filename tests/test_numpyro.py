@@ -185,7 +185,7 @@ WITHOUT_ROWS: dict[str, tuple[Any, tuple[Any, ...], str]] = {
 
 
 @functools.cache
-def made(name: str) -> tp.Problem:
+def made(name: str) -> Any:
     model, args, _ = WITH_ROWS[name]
     return tp.from_numpyro(model, *args)
 
@@ -296,6 +296,7 @@ def test_names_and_axes() -> None:
     assert set(problem.data) == {"county", "floor", "log_uranium", "y"}
 
 
+@pytest.mark.slow
 def test_single_precision_has_no_double_left_in_it() -> None:
     tree = tp.sample(made("radon"), "plain", "metropolis", precision="single", **TINY)
     assert {array.dtype for array in tree["posterior"].dataset.values()} == {np.dtype("float32")}
@@ -349,7 +350,8 @@ def conjugate(y):
     numpyro.sample("y", dist.Normal(jnp.broadcast_to(means, y.shape), 1.0).to_event(1), obs=y)
 
 
-@pytest.mark.parametrize("guide", [pytest.param("normal", marks=pytest.mark.slow), "dense"])
+@pytest.mark.slow
+@pytest.mark.parametrize("guide", ["normal", "dense"])
 def test_a_fit_lies_as_our_vectors_do(guide: str, seed: int) -> None:
     y = np.random.default_rng(3).normal([1.0, -2.0, 3.0], 1.0, size=(20, 3))
     fit = autoguide_fit(conjugate, y, guide=guide, num_steps=1500, seed=seed)

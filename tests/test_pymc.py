@@ -153,7 +153,7 @@ WITHOUT_DRAWS = {"flat": (flat, "'flat'"), "ordered": (ordered, "such as an orde
 
 
 @functools.cache
-def made(name: str) -> tp.Problem:
+def made(name: str) -> Any:
     return tp.from_pymc(WITH_ROWS[name]())
 
 
