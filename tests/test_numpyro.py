@@ -184,6 +184,10 @@ WITHOUT_ROWS: dict[str, tuple[Any, tuple[Any, ...], str]] = {
 }
 
 
+LONGER = ("masked", "matrix", "states")
+LONG = [pytest.param(name, marks=pytest.mark.slow) for name in LONGER]
+
+
 @functools.cache
 def made(name: str) -> Any:
     model, args, _ = WITH_ROWS[name]
@@ -201,7 +205,7 @@ def their_density(model: Any, args: tuple[Any, ...]) -> Any:
 # -- densities and rows --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", WITH_ROWS)
+@pytest.mark.parametrize("name", [name for name in WITH_ROWS if name not in LONGER] + LONG)
 def test_rows_and_density(name: str, seed: int) -> None:
     """NumPyro's own log density is the prior plus the terms, and terms are those of their rows."""
     model, args, independent = WITH_ROWS[name]

@@ -152,6 +152,9 @@ WITHOUT_ROWS = {
 WITHOUT_DRAWS = {"flat": (flat, "'flat'"), "ordered": (ordered, "such as an ordered one")}
 
 
+LONG = pytest.param("vectors", marks=pytest.mark.slow)
+
+
 @functools.cache
 def made(name: str) -> Any:
     return tp.from_pymc(WITH_ROWS[name]())
@@ -166,7 +169,7 @@ def their_density(model: pm.Model) -> Any:
 # -- densities and rows --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", WITH_ROWS)
+@pytest.mark.parametrize("name", [*WITH_ROWS][:4] + [LONG])
 def test_rows_and_density(name: str, seed: int) -> None:
     """PyMC's own log density is the prior plus the terms, and terms are those of their rows."""
     problem = made(name)

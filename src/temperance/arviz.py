@@ -60,7 +60,7 @@ def _shared(
     dims: Mapping[str, list[str]],
     posterior: Mapping[str, np.ndarray],
     unconstrained: Mapping[str, np.ndarray],
-) -> dict[str, list[str]]:
+) -> dict[Any, Any]:
     """The names of axes that an unconstrained variable has too: a simplex loses an entry."""
     both = set(posterior) & set(unconstrained)
     same = {name for name in both if posterior[name].shape == unconstrained[name].shape}
