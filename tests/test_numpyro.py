@@ -248,8 +248,8 @@ def test_terms_that_ignore_which_rows_are_asked_for_are_noticed() -> None:
     problem = made("logistic")
     assert are_independent(problem.terms, problem.data, problem.example())
     assert not are_independent(closed_over(problem), problem.data, problem.example())
+    every = jax.tree.map(jnp.asarray, problem.data)
     with pytest.raises(NotRowsError, match="of shape"):
-        every = jax.tree.map(jnp.asarray, problem.data)
         are_independent(lambda x, _: problem.terms(x, every), problem.data, problem.example())
 
 
