@@ -36,7 +36,8 @@ def check(text: str, weight: str):
 def test_every_example_is_tested_here():
     tested = {
         "bimodal_mixture", "by_hand", "continuous_tempering", "gaussian_process",
-        "logistic_regression", "minibatch_modes", "subsampled_mixture", "tall_data",
+        "logistic_regression", "minibatch_modes", "numpyro_model", "subsampled_mixture",
+        "tall_data",
     }  # fmt: skip
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
@@ -52,6 +53,16 @@ def test_gaussian_process():
     noise, spread, known = numbers(text, "noise")
     assert abs(noise - known) < 4 * spread
     assert numbers(text, "truth within two standard deviations at")[0] > 0.85
+
+
+@slow
+def test_numpyro_model():
+    text = output_of("numpyro_model")
+    assert "variables: epsilon, level, mean, spread" in text
+    level, spread, known = numbers(text, "level of the highest county")
+    assert abs(level - known) < 4 * spread
+    log_z, error, other = numbers(text, "log Z")
+    assert abs(log_z - other) < 5 * error
 
 
 @slow

@@ -12,6 +12,7 @@ from temperance.expectations import expectation, resample
 from temperance.fit import Fit, LocalFit, match_moments
 from temperance.gaussian import Gaussian
 from temperance.geometric import GeometricLadder
+from temperance.interop.front_ends import from_numpyro, from_pymc
 from temperance.ladder import AbstractLadder, AbstractUniformLadder
 from temperance.laplace import Laplace, laplace
 from temperance.move import AbstractMove, Params
@@ -54,8 +55,8 @@ __all__ = [
     "ParallelTempering", "Params", "Plain", "Prediction", "PrefixLadder", "Problem", "RowLadder",
     "RowSource", "SimulatedTempering", "SquaredExponential", "Summary", "Target", "TemperanceError",
     "TemperedTransitions", "__version__", "advi", "alternate", "bootstrap", "cite", "delayed",
-    "elliptical_slice", "expectation", "from_blackjax", "gaussian_process", "hmc", "implied_beta",
-    "laplace", "lipschitz", "load", "local_fits", "log_evidence", "mala", "match_moments",
-    "metropolis", "mint", "nuts", "open_rows", "predict", "repeat", "report", "resample", "sample",
-    "save", "slice_sampling", "summary", "tuna",
+    "elliptical_slice", "expectation", "from_blackjax", "from_numpyro", "from_pymc",
+    "gaussian_process", "hmc", "implied_beta", "laplace", "lipschitz", "load", "local_fits",
+    "log_evidence", "mala", "match_moments", "metropolis", "mint", "nuts", "open_rows", "predict",
+    "repeat", "report", "resample", "sample", "save", "slice_sampling", "summary", "tuna",
 ]  # fmt: skip

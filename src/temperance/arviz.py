@@ -1,9 +1,11 @@
 """Draws to a DataTree in ArviZ's schema: the only file that imports ArviZ.
 
-posterior      the position's leaves by name, (chain, draw, ...)
-sample_stats   lp, acceptance_rate, diverging, ... (chain, draw)
-tempering      what the ladder did: betas, swap acceptance, replicas, round trips, barrier
-evidence       log Z by each estimator, with its standard error
+posterior                the position's leaves by name, or what `constrain` makes of them,
+                         (chain, draw, ...)
+unconstrained_posterior  the position's leaves by name, where there is a `constrain`
+sample_stats             lp, acceptance_rate, diverging, ... (chain, draw)
+tempering                what the ladder did: betas, swap acceptance, replicas, round trips, barrier
+evidence                 log Z by each estimator, with its standard error
 """
 
 import warnings
@@ -25,8 +27,9 @@ def to_datatree(
     dims: Mapping[str, Sequence[str]] | None,
     coords: Mapping[str, Sequence[Any]] | None,
     attrs: Mapping[str, Any],
+    unconstrained: Mapping[str, np.ndarray] | None = None,
 ) -> xr.DataTree:
-    """The tree of a run; arrays of the first two lead with (chain, draw)."""
+    """The tree of a run; draws and `sample_stats` lead with (chain, draw)."""
     named = {name: list(axes) for name, axes in (dims or {}).items()}
     with warnings.catch_warnings():
         # A run stopped early may well have more chains than draws.
@@ -36,6 +39,13 @@ def to_datatree(
             dims=named,
             coords={name: list(values) for name, values in (coords or {}).items()},
         )
+        if unconstrained is not None:
+            tree["unconstrained_posterior"] = xr.DataTree(
+                arviz_base.dict_to_dataset(
+                    dict(unconstrained), dims=_shared(named, posterior, unconstrained)
+                )
+            )
+            tree["unconstrained_posterior"].attrs = {}
     if tempering:
         tree["tempering"] = xr.DataTree(xr.Dataset(dict(tempering)))
     if evidence:
@@ -44,6 +54,17 @@ def to_datatree(
         tree[group].attrs = {}
     tree.attrs = dict(attrs)
     return tree
+
+
+def _shared(
+    dims: Mapping[str, list[str]],
+    posterior: Mapping[str, np.ndarray],
+    unconstrained: Mapping[str, np.ndarray],
+) -> dict[Any, Any]:
+    """The names of axes that an unconstrained variable has too: a simplex loses an entry."""
+    both = set(posterior) & set(unconstrained)
+    same = {name for name in both if posterior[name].shape == unconstrained[name].shape}
+    return {name: list(axes) for name, axes in dims.items() if name in same}
 
 
 def summary_table(tree: xr.DataTree) -> Any:

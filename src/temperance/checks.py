@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from temperance._types import Key, Keys
+from temperance.constrained import check_constrain
 from temperance.errors import ArgumentError, PositionError, StartError, TermsError
 from temperance.fetch import first_rows, struct_of
 from temperance.ladder import AbstractLadder, AbstractUniformLadder
@@ -32,6 +33,7 @@ def check_problem(problem: Problem | Target, densities: Densities) -> None:
     else:
         _check_scalar("base", densities.hot, vector)
         _check_scalar("log_density", densities.cold, vector)
+    check_constrain(problem.constrain, densities.layout)
 
 
 def _check_scalar(name: str, density: Any, vector: jax.ShapeDtypeStruct) -> None:

@@ -31,6 +31,10 @@ class DataError(ArgumentError):
     """The data are empty, ragged, or too few for what is asked."""
 
 
+class ModelError(ArgumentError):
+    """A PyMC or NumPyro model that cannot be sampled here: discrete unknowns, nothing observed."""
+
+
 class StartError(TemperanceError):
     """No starting point with a finite log density (and gradient) was found."""
 

@@ -24,6 +24,7 @@ from temperance.layout import DrawVector, Layout, OnVector
 
 Dims = Mapping[str, Sequence[str]] | None
 Coords = Mapping[str, Sequence[Any]] | None
+Constrain = Callable[[Position], dict[str, Array]] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,11 @@ class Problem:
     terms; it takes their place where its gradient is cheaper than through the terms. `data` are
     arrays with the rows on the leading axis or, for mini-batch methods, sources of rows such as
     `open_rows` opens.
+
+    `constrain`, if given, maps a position to what the result's `posterior` holds in its place:
+    named arrays, such as a scale from its logarithm, or what follows from several leaves. `dims`
+    and `coords` are then about those, and the positions themselves are in the group
+    `unconstrained_posterior`. It plays no part in sampling: a Jacobian belongs into `log_prior`.
     """
 
     log_prior: LogDensity
@@ -48,8 +54,10 @@ class Problem:
     dims: Dims = None
     coords: Coords = None
     log_likelihood: Callable[[Position, Data], Scalar] | None = None
+    constrain: Constrain = None
 
     def __post_init__(self):
+        _check_constrain(self.constrain)
         for name in ("log_prior", "terms", "draw_prior"):
             if not callable(getattr(self, name)):
                 raise ArgumentError(f"{name}: wanted a function, got {getattr(self, name)!r}")
@@ -96,7 +104,8 @@ class Target:
     """Any unnormalised log density, and the `base` to heat it towards.
 
     `base` is a normalised density on the position laid out as one vector, with a `draw(key)`, such
-    as `Gaussian`; it may be left out for method="plain", which starts around `example`.
+    as `Gaussian`; it may be left out for method="plain", which starts around `example`. `constrain`
+    is as in `Problem`.
     """
 
     log_density: LogDensity
@@ -104,8 +113,10 @@ class Target:
     example: PyTree[ArrayLike] = None
     dims: Dims = None
     coords: Coords = None
+    constrain: Constrain = None
 
     def __post_init__(self):
+        _check_constrain(self.constrain)
         if not callable(self.log_density):
             raise ArgumentError(f"log_density: wanted a function, got {self.log_density!r}")
         if self.base is None and self.example is None:
@@ -124,6 +135,14 @@ class Target:
                 raise ArgumentError(
                     f"base: draws have shape {got}, but the example has {wanted} values in all"
                 )
+
+
+def _check_constrain(constrain: Any) -> None:
+    if constrain is not None and not callable(constrain):
+        raise ArgumentError(
+            "constrain: wanted a function of a position that returns named arrays, or None, got "
+            f"{constrain!r}"
+        )
 
 
 class Likelihood(eqx.Module):

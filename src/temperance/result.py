@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from temperance._version import __version__
+from temperance.constrained import constrained_draws
 from temperance.diagnostics import left_behind
 from temperance.errors import FileFormatError, ResultError
 from temperance.evidence import bridges, mbar, stepping_stones
@@ -43,9 +44,11 @@ def result_tree(
 
     draws = {name: np.moveaxis(array, 0, 1) for name, array in finished.draws.items()}
     sampler = finished.sampler
+    position = layout.split(draws["position"])
+    constrained = constrained_draws(problem.constrain, layout, draws["position"])
     evaluations = float(draws["num_evaluations"].sum()) * finished.sweeps_per_draw
     return to_datatree(
-        layout.split(draws["position"]),
+        position if constrained is None else constrained,
         _sample_stats(draws),
         _group(draws, finished, attrs["num_rows"]),
         _evidence(draws, sampler),
@@ -61,6 +64,7 @@ def result_tree(
             "num_impossible": float(draws["impossible"].sum()) * finished.sweeps_per_draw,
             **work(draws, finished, attrs["num_rows"]),
         },
+        None if constrained is None else position,
     )
 
 

@@ -28,7 +28,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from iwae_model import NAMES, Images, Networks, generated, load, made, over_images
+from iwae_model import NAMES, Images, Networks, OneImage, generated, load, made, over_images
 
 from temperance.continuous import JointLadder
 from temperance.geometric import GeometricLadder
@@ -64,9 +64,10 @@ def params_of(base: Any, num_rungs: int) -> Params:
     return Params(jnp.full((num_rungs, 1), STEP, dtype), factor)
 
 
-def chain_of(method: str, base: Any, posterior: Any, log_zeta: Any, num_steps: int) -> Any:
+def chain_of(method: str, image: OneImage, num_steps: int) -> Any:
     """The sampler of one image."""
     move = hmc(num_steps)
+    base, posterior, log_zeta, _ = image
     if method == "gibbs":
         ladder = bridge(base, posterior, np.array([0.0, 1.0]))
         return GibbsTempering(ladder, move, params_of(base, 2), log_zeta)
@@ -88,13 +89,11 @@ def run_chains(
 ) -> tuple[Callable[..., Any], Any]:
     """A compiled block of steps of every image's chain, and the chains' start."""
 
-    def start(base: Any, posterior: Any, log_zeta: Any, exact: Any, key: Any) -> Any:
-        return chain_of(method, base, posterior, log_zeta, num_steps).init(base.draw(key))
+    def start(image: OneImage, key: Any) -> Any:
+        return chain_of(method, image, num_steps).init(image.base.draw(key))
 
-    def one(
-        base: Any, posterior: Any, log_zeta: Any, exact: Any, key: Any, state: Any
-    ) -> tuple[Any, Any]:
-        sampler = chain_of(method, base, posterior, log_zeta, num_steps)
+    def one(image: OneImage, key: Any, state: Any) -> tuple[Any, Any]:
+        sampler = chain_of(method, image, num_steps)
         state, info = sampler.step(key, state)
         trail = sampler.trail(state)
         return state, (trail["log_weight"], trail["log_weight_base"], info.acceptance.mean())
@@ -145,16 +144,17 @@ def chain_curve(
         }  # fmt: skip
 
 
-def anneal(networks: Networks, images: Images, count: int, *, both: bool) -> Callable[..., Any]:
+def anneal(count: int, *, both: bool) -> Callable[..., Any]:
     """Compiled anneals through `count` betas of every image, there or there and back."""
     betas = sigmoidal(count)
 
-    def one(base: Any, posterior: Any, log_zeta: Any, exact: Any, key: Any) -> Any:
-        ladder = bridge(base, posterior, betas)
-        back = (lambda _: exact) if both else None
-        knots = jnp.array([0.0, 1.0], base.std.dtype)
-        sampler = AnnealedImportance(ladder, hmc(NUM_STEPS), params_of(base, 2), knots, back)
-        state, info = sampler.step(key, sampler.init(exact))
+    def one(image: OneImage, key: Any) -> Any:
+        ladder = bridge(image.base, image.posterior, betas)
+        back = (lambda _: image.exact) if both else None
+        knots = jnp.array([0.0, 1.0], image.exact.dtype)
+        params = params_of(image.base, 2)
+        sampler = AnnealedImportance(ladder, hmc(NUM_STEPS), params, knots, back)
+        state, info = sampler.step(key, sampler.init(image.exact))
         return state.log_weight, state.log_weight_reverse, info.acceptance.mean()
 
     @eqx.filter_jit
@@ -168,7 +168,7 @@ def anneal(networks: Networks, images: Images, count: int, *, both: bool) -> Cal
 def anneal_points(networks: Networks, images: Images, given: "Settings") -> Iterator[dict]:
     """One estimate for each number of betas and each seed."""
     for count in given.anneals:
-        run = anneal(networks, images, count, both=False)
+        run = anneal(count, both=False)
         jax.block_until_ready(run(networks, images, jax.random.key(2**31 - 1)))
         for seed in range(given.num_runs):
             began = time.perf_counter()
@@ -185,7 +185,7 @@ def anneal_points(networks: Networks, images: Images, given: "Settings") -> Iter
 def bounds(networks: Networks, images: Images, given: "Settings") -> dict[str, Any]:
     """Stochastic bounds of the sum of log p(x), from below and from above."""
     many = jax.tree.map(lambda leaf: jnp.repeat(leaf, given.bound_runs, axis=0), images)
-    run = anneal(networks, many, given.bound_betas, both=True)
+    run = anneal(given.bound_betas, both=True)
     began = time.perf_counter()
     there, back, accepted = jax.block_until_ready(run(networks, many, jax.random.key(7)))
     shape = (-1, given.bound_runs)
@@ -238,7 +238,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, help="the folder that has iwae/; without it, networks nobody trained")
+    parser.add_argument(
+        "--data", type=Path, help="the folder that has iwae/; without it, networks nobody trained"
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--models", nargs="+", choices=NAMES, default=list(NAMES))
     parser.add_argument("--small", action="store_true")

@@ -150,14 +150,23 @@ def generated(networks: Networks, key: Array, num_images: int, num_draws: int = 
     return Images(pixels, exact, mean, std, log_zeta)
 
 
+class OneImage(NamedTuple):
+    """What is known of one image: its base, its posterior, a guess of log Z, and an exact draw."""
+
+    base: Normal
+    posterior: LatentPosterior
+    log_zeta: Array
+    exact: Array
+
+
 def over_images(
     images: Images, function: Callable[..., Any], networks: Networks
 ) -> Callable[..., Any]:
-    """`function(base, posterior, log_zeta, exact, *rest)` for all images at once."""
+    """`function(one_image, *rest)` for all images at once."""
 
     def one(image: Images, *rest: Any) -> Any:
         base = Normal(image.mean, image.std)
         posterior = LatentPosterior(networks.decoder, image.pixels)
-        return function(base, posterior, image.log_zeta, image.exact, *rest)
+        return function(OneImage(base, posterior, image.log_zeta, image.exact), *rest)
 
     return lambda *rest: jax.vmap(one)(images, *rest)

@@ -20,7 +20,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from iwae import NUM_STEPS, STEP, anneal, run_chains
-from iwae_model import Images, Networks, generated, over_images
+from iwae_model import Images, Networks, OneImage, generated, over_images
 
 COUNTS = (1000, 16_000, 128_000)
 BARE_STEPS = 2000
@@ -31,11 +31,11 @@ def work_of(networks: Networks) -> float:
     return float(sum(4 * matrix.size for matrix, _ in networks.decoder))
 
 
-def bare_loop(networks: Networks, images: Images, num_steps: int, *, values: bool) -> Any:
+def bare_loop(num_steps: int, *, values: bool) -> Any:
     """Leapfrog steps of the posteriors alone."""
 
-    def one(base: Any, posterior: Any, log_zeta: Any, exact: Any, z: Any, p: Any, sum_: Any) -> Any:
-        value, slope = jax.value_and_grad(posterior)(z)
+    def one(image: OneImage, z: Any, p: Any, sum_: Any) -> Any:
+        value, slope = jax.value_and_grad(image.posterior)(z)
         p = p + STEP * slope
         return z + 0.01 * p, p, sum_ + value if values else sum_
 
@@ -48,11 +48,13 @@ def bare_loop(networks: Networks, images: Images, num_steps: int, *, values: boo
     return run
 
 
-def products(networks: Networks, num_steps: int) -> Any:
+def products(num_steps: int) -> Any:
     """The matrix products of a step, forward and back, one after another."""
 
     @eqx.filter_jit
     def run(networks: Networks, images: Images, z: Any) -> Any:
+        del images  # the others have them
+
         def step(_: Any, z: Any) -> Any:
             for matrix, _offset in networks.decoder:
                 z = z @ matrix
@@ -84,16 +86,16 @@ def throughput(networks: Networks, name: str, given: Any) -> list[dict[str, Any]
         images = jax.tree.map(lambda leaf, c=count: jnp.resize(leaf, (c, *leaf.shape[1:])), few)
         steps = max(200, BARE_STEPS * COUNTS[0] // count) if count >= COUNTS[0] else 20
         loops = {
-            "matmul": products(networks, steps),
-            "bare": bare_loop(networks, images, steps, values=False),
-            "values": bare_loop(networks, images, steps, values=True),
+            "matmul": products(steps),
+            "bare": bare_loop(steps, values=False),
+            "values": bare_loop(steps, values=True),
         }
         seconds = {name: timed(f, networks, images, images.mean) for name, f in loops.items()}
         transitions = max(10, steps // NUM_STEPS)
         key = jax.random.key(1)
         advance, state = run_chains(networks, images, "gibbs", key, NUM_STEPS, transitions)
         seconds["gibbs"] = timed(advance, networks, images, state, key)
-        run = anneal(networks, images, transitions + 2, both=False)
+        run = anneal(transitions + 2, both=False)
         seconds["ais"] = timed(run, networks, images, key)
         for loop, spent in seconds.items():
             done = steps if loop in loops else transitions * NUM_STEPS
