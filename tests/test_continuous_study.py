@@ -57,7 +57,10 @@ def test_turning_a_system_changes_no_error(part, small):
     assert one == pytest.approx(float(other), rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["joint-ct", "st"])
+@pytest.mark.parametrize(
+    "name",
+    ["joint-ct", *(pytest.param(name, marks=pytest.mark.slow) for name in ("gibbs-ct", "st"))],
+)
 def test_running_sums_are_those_of_the_draws(part, small, monkeypatch, name):
     monkeypatch.setattr(part("boltzmann"), "ST_RUNGS", 7)
     chains = part("boltzmann_chains")
@@ -121,6 +124,9 @@ def test_curves_are_means_over_systems_and_repetitions(part):
     assert second["log_z"] == pytest.approx(5.0)
     assert second["log_z_error"] == pytest.approx(np.std([2, 4, 6, 8], ddof=1) / 2)
     assert second["mean_error"] == 0.0
+    names = ("joint-ct long", "ais 10000", "ais 5000", "joint-ct")
+    ordered = part("boltzmann_curves").methods([{"sampler": name} for name in names])
+    assert ordered == ["ais 5000", "ais 10000", "joint-ct", "joint-ct long"]
 
 
 def test_a_trajectory_goes_from_mode_to_mode(part):
@@ -132,7 +138,7 @@ def test_a_trajectory_goes_from_mode_to_mode(part):
 
 
 def test_anneals_of_a_small_system(part, small):
-    found = part("boltzmann").repetition(small, "ais 20", 0.1, 3)
+    found = part("boltzmann").repetition(small, "ais 20", 0.1)(3)
     ((_, *ratios),) = found["curve"]
     assert np.all(np.isfinite(ratios))
     assert 1 <= found["kish"] <= 100

@@ -16,6 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from temperance.inverse_temperature import draw_beta
+from temperance.samplers.continuous import JointTempering
 from temperance.samplers.run import chain_keys, step_chains
 
 
@@ -77,9 +79,23 @@ class Course(NamedTuple):
 
 @eqx.filter_jit
 def start(sampler: Any, keys: jax.Array) -> Any:
-    """Chains at exact draws of the base."""
-    positions = jax.vmap(sampler.ladder.draw_hot)(keys)
-    return jax.vmap(sampler.init)(positions)
+    """Chains at exact draws of the base; a joint chain's u is drawn given x.
+
+    Where a draw of the base is a hundred below the target, u = 0 has a slope of 25: no leapfrog step of use is accepted
+    there, and the chain would stay for good.
+    """
+
+    def one(key: jax.Array) -> Any:
+        key_x, key_beta = jax.random.split(key)
+        state = sampler.init(sampler.ladder.draw_hot(key_x))
+        if not isinstance(sampler, JointTempering):
+            return state
+        tilt = state.point.components[1]
+        beta, rest = draw_beta(jax.random.uniform(key_beta, dtype=tilt.dtype), tilt)
+        here = state.point.position._replace(u=jnp.log(beta) - jnp.log(rest))
+        return state._replace(point=sampler.ladder.evaluate(here, gradient=True))
+
+    return jax.vmap(one)(keys)
 
 
 def follow(

@@ -1,6 +1,7 @@
 """Figure 2: three panels of errors relative to the base's against run time."""
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,36 +21,32 @@ def draw(rows: Rows, folder: Path) -> None:
         figure, axes = plt.subplots(1, 3, figsize=(12.0, 3.8))
         for axis, moment in zip(axes, MOMENTS, strict=True):
             for kind, colour in COLOURS.items():
-                own = sorted(
-                    (li for li in lines if li["method"].split()[0] == kind),
-                    key=lambda li: li["seconds"],
-                )
-                if not own:
-                    continue
-                seconds, mean, error = (
-                    np.array([li[name] for li in own])
-                    for name in ("seconds", moment, f"{moment}_error")
-                )
-                wide = np.nan_to_num(WIDE * error)
-                low = np.maximum(mean - wide, 0.02 * mean)
-                if kind == "ais":
-                    bars = np.stack([mean - low, wide])
-                    axis.errorbar(
-                        seconds,
-                        mean,
-                        bars,
-                        color=colour,
-                        marker="o",
-                        ms=4,
-                        lw=1,
-                        capsize=3,
-                        label=kind,
-                    )
-                else:
-                    axis.plot(seconds, mean, color=colour, label=kind)
-                    axis.fill_between(seconds, low, mean + wide, color=colour, alpha=0.2, lw=0)
+                own = [line for line in lines if line["method"].split()[0] == kind]
+                for long in (False, True):
+                    some = [line for line in own if line["method"].endswith("long") == long]
+                    if some:
+                        _curve(axis, kind, colour, moment, some, long)
             axis.axhline(1.0, color="k", ls="--", lw=0.8)
             axis.set(title=TITLES[moment], xlabel="CPU seconds", xscale="log", yscale="log")
         axes[0].set_ylabel("error / that of the base")
         axes[0].legend()
         save(figure, folder / "boltzmann.png")
+
+
+def _curve(axis: Any, kind: str, colour: str, moment: str, lines: Rows, long: bool) -> None:
+    seconds, mean, error = (
+        np.array([line[name] for line in lines]) for name in ("seconds", moment, f"{moment}_error")
+    )
+    wide = np.nan_to_num(WIDE * error)
+    # A logarithmic axis has no place for what is below zero.
+    low = np.maximum(mean - wide, 0.1 * mean)
+    if kind == "ais":
+        bars = np.stack([mean - low, wide])
+        axis.errorbar(
+            seconds, mean, bars, color=colour, marker="o", ms=4, lw=1, capsize=3, label=kind
+        )
+    elif long:
+        axis.plot(seconds, mean, color=colour, ls=":", label=f"{kind}, long runs")
+    else:
+        axis.plot(seconds, mean, color=colour, label=kind)
+        axis.fill_between(seconds, low, mean + wide, color=colour, alpha=0.2, lw=0)

@@ -6,6 +6,7 @@ is a rotation and a shift: log Z, root mean squares over entries of a mean or of
 masses are the same in y, where the base has independent coordinates.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ class TurnedCosh(eqx.Module):
 
 
 class System(NamedTuple):
-    """A target with its base, its guess of log Z, what is true, and how far the base is from that."""
+    """A target with its base, its guess of log Z, what is true, how far the base is from that, and exact draws."""
 
     density: TurnedCosh
     base: tp.Gaussian
@@ -45,6 +46,7 @@ class System(NamedTuple):
     mean: np.ndarray
     covariance: np.ndarray
     base_errors: dict[str, float]
+    draw: Callable[[np.random.Generator, int], np.ndarray]
 
     @property
     def dimension(self) -> int:
@@ -90,6 +92,7 @@ def system(relaxed: Relaxation, num_starts: int = NUM_STARTS) -> System:
         axes.T @ (relaxed.mean - center),
         axes.T @ relaxed.covariance @ axes,
         {},
+        lambda rng, num: (relaxed.draw(rng, num) - center) @ axes,
     )
     errors = found.errors(fit.log_zeta, np.zeros(center.size), np.diag(variances))
     return found._replace(base_errors=errors)
