@@ -37,7 +37,7 @@ NUM_SYSTEMS, NUM_UNITS = 10, 30
 SECONDS, NUM_REPETITIONS = 6.0, 10
 # Of continuous tempering once more, one repetition: where does it pass the base?
 LONG = 30.0
-NUM_BLOCKS, NUM_POINTS, DISCARD = 60, 20, 0.1
+NUM_BLOCKS, NUM_POINTS, DISCARD = 120, 20, 0.1
 NUM_ANNEALS, ANNEALS, EXACT = 100, (1000, 5000, 10_000), (1000, 10_000)
 CONTINUOUS = ("gibbs-ct", "joint-ct")
 CHAINS = ("st", *CONTINUOUS)

@@ -55,14 +55,19 @@ def write(rows: Rows, folder: Path) -> list[str]:
         picked = (
             own[-1:] if len(name.split()) > 1 else [_at(own, share * longest) for share in SHARES]
         )
-        shown += [
-            (name, line["runs"], f"{line['seconds']:.2f}",
-             *(f"{line[m]:.2f} ± {line[f'{m}_error']:.2f}" for m in MOMENTS))
-            for line in picked
-        ]  # fmt: skip
+        for line in picked:
+            values = (_number(line[m], line[f"{m}_error"]) for m in MOMENTS)
+            shown.append((name, line["runs"], _number(line["seconds"]), *values))
     head = ("method", "runs", "CPU seconds", "log Z", "mean", "covariance")
     text = "Errors divided by those of the base, means over runs with their standard errors."
     return table("Boltzmann machine relaxations", text, head, shown) + _moves(rows)
+
+
+def _number(value: float, error: float | None = None) -> str:
+    """Two decimals; nothing for what has no value, or no error."""
+    if np.isnan(value):
+        return ""
+    return f"{value:.2f}" if error is None or np.isnan(error) else f"{value:.2f} ± {error:.2f}"
 
 
 def _at(lines: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
