@@ -1,0 +1,156 @@
+"""Parts of studies/continuous_tempering that have an exact answer, and a little of all."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from temperance.boltzmann import random_machine, relaxation
+from temperance.samplers.run import run_block
+
+STUDY = Path(__file__).parents[1] / "studies" / "continuous_tempering"
+
+
+@pytest.fixture
+def part(monkeypatch):
+    """Modules of the study, by name, as its own run finds them."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(STUDY.parent)
+    monkeypatch.syspath_prepend(STUDY)
+    yield importlib.import_module
+    # Their names are short, and another study may have the same.
+    for name in set(sys.modules) - before:
+        if str(STUDY.parent) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def small(part):
+    """A system of six units."""
+    return part("boltzmann_problem").system(relaxation(random_machine(6, 0)), num_starts=50)
+
+
+def test_turning_a_system_changes_no_error(part, small):
+    relaxed = relaxation(random_machine(6, 0))
+    fit = relaxed.fit(50)
+    factor = np.asarray(fit.base.factor)
+    rms = part("boltzmann_problem").rms
+    assert small.base_errors["log_z"] == pytest.approx(abs(fit.log_zeta - relaxed.log_z), rel=1e-9)
+    assert small.base_errors["mean"] == pytest.approx(
+        rms(np.asarray(fit.base.mean) - relaxed.mean), rel=1e-9
+    )
+    assert small.base_errors["covariance"] == pytest.approx(
+        rms(factor @ factor.T - relaxed.covariance), rel=1e-9
+    )
+    # The density at the base's mean, and its slope, whose length no rotation changes.
+    middle = jnp.asarray(fit.base.mean)
+    assert small.density(jnp.zeros(small.dimension)) == pytest.approx(
+        float(relaxed.log_density(middle)), rel=1e-12
+    )
+    one = jnp.linalg.norm(jax.grad(small.density)(jnp.zeros(small.dimension)))
+    other = jnp.linalg.norm(jax.grad(relaxed.log_density)(middle))
+    assert one == pytest.approx(float(other), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["joint-ct", *(pytest.param(name, marks=pytest.mark.slow) for name in ("gibbs-ct", "st"))],
+)
+def test_running_sums_are_those_of_the_draws(part, small, monkeypatch, name):
+    monkeypatch.setattr(part("boltzmann"), "ST_RUNGS", 7)
+    chains = part("boltzmann_chains")
+    sampler = part("boltzmann").sampler_of(small, name)
+    key, num_steps = jax.random.key(5), 12
+    state = chains.start(sampler, jax.random.split(jax.random.key(1), 3))
+    halves = []
+    now = state
+    for first in (0, num_steps // 2):
+        now, sums = chains.block(sampler, now, key, jnp.asarray(first), jnp.asarray(num_steps // 2))
+        halves.append(sums)
+    numbers = (jnp.asarray(n) for n in (0, num_steps, 1))
+    _, _, kept = run_block(sampler, state, None, key, *numbers, jnp.asarray(False), num_steps, 1)
+    y = np.asarray(kept["position"]).reshape(num_steps * 3, -1)
+    weights = np.exp(np.asarray(kept["log_weight"]).ravel())
+    found = [sum(np.asarray(leaf) for leaf in pair) for pair in zip(*halves, strict=True)]
+    np.testing.assert_allclose(found[0], weights.sum(), rtol=1e-9)
+    np.testing.assert_allclose(found[1], np.exp(kept["log_weight_base"]).sum(), rtol=1e-9)
+    np.testing.assert_allclose(found[2], weights @ y, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(found[3], (y.T * weights) @ y, rtol=1e-7, atol=1e-9)
+
+
+def test_estimates_leave_the_beginning_out(part):
+    chains = part("boltzmann_chains")
+    rng = np.random.default_rng(0)
+    y, weights, base = rng.normal(size=(20, 2)), rng.uniform(size=20), rng.uniform(size=20)
+    running = chains.Sums(
+        *(
+            np.cumsum(leaf, axis=0)
+            for leaf in (
+                weights,
+                base,
+                weights[:, None] * y,
+                weights[:, None, None] * y[:, :, None] * y[:, None, :],
+                np.ones(20),
+                np.ones(20),
+            )
+        )
+    )
+    course = chains.estimates(running, np.arange(1.0, 21.0), 1, 0.25)
+    for last, left_out in ((3, 0), (4, 1), (20, 5)):
+        w, kept = weights[left_out:last], y[left_out:last]
+        assert course.log_ratio[last - 1] == pytest.approx(
+            np.log(w.sum() / base[left_out:last].sum())
+        )
+        np.testing.assert_allclose(course.mean[last - 1], w @ kept / w.sum(), rtol=1e-9)
+        wanted = np.cov(kept.T, aweights=w, bias=True)
+        np.testing.assert_allclose(course.covariance[last - 1], wanted, rtol=1e-7, atol=1e-9)
+
+
+def test_curves_are_means_over_systems_and_repetitions(part):
+    rows = [
+        {"sampler": "st", "curves": [[[1.0, 2.0, 3.0, 4.0]], [[1.0, 4.0, 3.0, 4.0]]]},
+        {"sampler": "ais 20", "curves": [[[2.0, 1.0, 1.0, 1.0]]]},
+        {"sampler": "st", "curves": [[[1.0, 6.0, 3.0, 4.0]], [[1.0, 8.0, 3.0, 4.0]]]},
+    ]
+    first, second = part("boltzmann_curves").curves(rows)
+    assert first["method"] == "ais 20"
+    assert np.isnan(first["log_z_error"])
+    assert second["runs"] == 4
+    assert second["log_z"] == pytest.approx(5.0)
+    assert second["log_z_error"] == pytest.approx(np.std([2, 4, 6, 8], ddof=1) / 2)
+    assert second["mean_error"] == 0.0
+    names = ("joint-ct long", "ais 10000", "ais 5000", "joint-ct")
+    ordered = part("boltzmann_curves").methods([{"sampler": name} for name in names])
+    assert ordered == ["ais 5000", "ais 10000", "joint-ct", "joint-ct long"]
+
+
+def test_a_trajectory_goes_from_mode_to_mode(part):
+    path, _ = part("bimodal").trajectory(0)
+    assert path[0, 0] < -1
+    assert path[:, 0].max() > 1
+    joint = part("bimodal_problem").ladder()
+    assert joint.num_rungs == 1
+
+
+def test_anneals_of_a_small_system(part, small):
+    found = part("boltzmann").repetition(small, "ais 20", 0.1)(3)
+    ((_, *ratios),) = found["curve"]
+    assert np.all(np.isfinite(ratios))
+    assert 1 <= found["kish"] <= 100
+
+
+@pytest.mark.slow
+def test_a_little_of_everything(tmp_path):
+    command = [sys.executable, str(STUDY / "run.py"), "--smoke", "--out", str(tmp_path)]
+    subprocess.run([*command, "--cores", "1"], check=True, capture_output=True)
+    text = (tmp_path / "tables.md").read_text()
+    for title in ("Two modes in one dimension", "Boltzmann machine relaxations"):
+        assert title in text
+    for name in ("bimodal.png", "boltzmann.png", "boltzmann.csv"):
+        assert (tmp_path / name).exists()
+    subprocess.run([*command[:2], "--redraw", "--out", str(tmp_path)], check=True)
