@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from temperance._types import Key, Point, Scalar
 from temperance.continuous import JointLadder
-from temperance.inverse_temperature import draw_beta
+from temperance.inverse_temperature import beta_law, draw_from
 from temperance.knots import params_at
 from temperance.ladder import AbstractLadder
 from temperance.samplers.annealing import AnnealedImportance, AnnealedInfo
@@ -41,12 +41,15 @@ class TiltOfTheWrongSign(GibbsTempering):
 
     def step(self, key: Key, state: GibbsState) -> tuple[GibbsState, PlainInfo]:
         key_beta, key_move = jax.random.split(key)
-        uniform = jax.random.uniform(key_beta, dtype=state.beta.dtype)
-        beta, rest = draw_beta(uniform, -self._tilt(state.point))
+        uniforms = jax.random.uniform(key_beta, (2,), state.beta.dtype)
+        knots = self.ladder.betas
+        slipped = beta_law(-self.ladder.tilt(state.point.components), knots, self.log_z)
+        beta, rest = draw_from(uniforms, slipped, knots)
         params = params_at(self.ladder.betas, self.params, beta)
         rung = self.ladder.between(beta, rest)
         point, info = self.move.step(key_move, state.point, rung, params)
-        return GibbsState(point, beta, travelled(state.trips, beta)), info_of_one(info)
+        trips = travelled(state.trips, beta)
+        return GibbsState(point, self.law(point), beta, trips), info_of_one(info)
 
 
 class WeightsOfTheWrongSign(SimulatedTempering):

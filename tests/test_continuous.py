@@ -1,6 +1,7 @@
 """Continuous and simulated tempering: laws, enumeration, invariance and coverage."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
+from scipy import stats
+from scipy.special import logsumexp
 from tests import broken_continuous as broken
 from tests.test_transitions import Cycle
 
@@ -17,7 +20,7 @@ from temperance._types import Key
 from temperance.continuous import Heated, JointLadder, Logistic
 from temperance.errors import ArgumentError
 from temperance.geometric import GeometricLadder
-from temperance.inverse_temperature import log_base_weight
+from temperance.inverse_temperature import beta_law, draw_from, log_base_weight
 from temperance.knots import params_at
 from temperance.move import Params
 from temperance.moves.hmc import hmc
@@ -121,6 +124,62 @@ def test_the_weights_of_that_law_give_z():
     assert z == pytest.approx(np.exp(-2 * np.sin(1.3 * STATES + 0.2)).sum(), rel=1e-13)
 
 
+def test_a_profile_between_knots_too():
+    """The law of beta is exponential in each segment; the weights still give Z."""
+    knots, profile = np.array([0.0, 0.25, 0.6, 1.0]), np.array([0.0, 1.2, -0.7, 0.4])
+    tilts = TILTS + 1.1  # nothing taken off
+
+    def log_prior(betas: np.ndarray) -> np.ndarray:
+        return np.interp(betas, knots, profile)
+
+    laws = [beta_law(jnp.asarray(t), jnp.asarray(knots), jnp.asarray(profile)) for t in tilts]
+    betas, shares = heated.nodes()
+    by_segment = [
+        (low + (high - low) * betas, (high - low) * shares) for low, high in pairwise(knots)
+    ]
+    places, masses = (np.concatenate(parts) for parts in zip(*by_segment, strict=True))
+    sums = np.exp(tilts[:, None] * places + log_prior(places)) @ masses
+    found = np.array([float(logsumexp(law.log_masses)) for law in laws])
+    assert found == pytest.approx(np.log(sums), rel=1e-13)
+    law = np.exp(LOG_HOT) * sums / (np.exp(LOG_HOT) @ sums)
+    one, zero = (np.exp([float(x[i]) for x in laws]) for i in (2, 3))
+    z = np.exp(profile[0] - profile[-1]) * (law @ one) / (law @ zero)
+    assert z == pytest.approx(np.exp(tilts + LOG_HOT).sum(), rel=1e-13)
+    # Without the profile in them the weights give something else.
+    slipped = [beta_law(jnp.asarray(t), jnp.asarray(knots), jnp.zeros(4)) for t in tilts]
+    one, zero = (np.exp([float(x[i]) for x in slipped]) for i in (2, 3))
+    assert abs((law @ one) / (law @ zero) - z) > 0.1
+
+
+def test_draws_of_a_profile(seed: int):
+    """Against the distribution function, by quadrature."""
+    knots, profile = jnp.array([0.0, 0.25, 0.6, 1.0]), jnp.array([0.0, 1.2, -0.7, 0.4])
+    law = beta_law(jnp.asarray(2.0), knots, profile)
+    uniforms = jax.random.uniform(jax.random.key(seed), (20_000, 2))
+    betas, rests = jax.vmap(lambda u: draw_from(u, law, knots))(uniforms)
+    assert betas + rests == pytest.approx(np.ones(20_000), abs=1e-12)
+    grid = np.linspace(0, 1, 20_001)
+    mass = np.exp(2.0 * grid + np.interp(grid, knots, profile))
+    cdf = np.concatenate([[0.0], np.cumsum(0.5 * (mass[1:] + mass[:-1]))])
+    verdict = stats.kstest(np.asarray(betas), lambda b: np.interp(b, grid, cdf / cdf[-1]))
+    assert verdict.pvalue > 1e-5
+    flat = stats.kstest(np.asarray(betas), lambda b: np.expm1(2 * b) / np.expm1(2))
+    assert flat.pvalue < 1e-5
+
+
+def test_one_segment_is_the_paper():
+    for tilt in (-800.0, -3.0, 0.0, 1e-9, 2.0, 500.0):
+        law = beta_law(jnp.asarray(tilt + 0.7), jnp.array([0.0, 1.0]), jnp.array([0.0, -0.7]))
+        assert float(law.log_base) == pytest.approx(
+            float(log_base_weight(jnp.asarray(tilt))), abs=1e-12
+        )
+        assert float(law.log_target) == pytest.approx(
+            float(log_base_weight(jnp.asarray(-tilt))), abs=1e-12
+        )
+    impossible = beta_law(jnp.asarray(-jnp.inf), jnp.array([0.0, 0.5, 1.0]), jnp.zeros(3))
+    assert float(impossible.log_target) == -np.inf
+
+
 BETAS = np.array([0.0, 0.3, 1.0])
 TABLE = LOG_HOT + BETAS[:, None] * (TILTS + 1.1)
 WEIGHTS = np.array([0.2, -0.5, -1.7])
@@ -171,13 +230,15 @@ BRIDGE = GaussianBridge(
     jnp.zeros(2), jnp.array([4.0, 2.0]), jnp.array([1.0, -0.5]), jnp.array([0.5, 1.0]), 0.8
 )
 LOG_ZETA = 0.5
+# Of log Z, at knots: far from linear.
+KNOTS, PROFILE = jnp.array([0.0, 0.4, 1.0]), jnp.array([0.0, -1.5, 0.6])
 GRID = jnp.linspace(0.0, 1.0, 4001)
 
 
-def draw_joint(key: Key) -> tuple[Array, Array]:
+def draw_joint(key: Key, knots: Array, profile: Array) -> tuple[Array, Array]:
     """X and beta of (16), exactly: beta by its marginal on a grid, x given beta."""
     key_beta, key_x = jax.random.split(key)
-    logs = jax.vmap(BRIDGE.log_normaliser)(GRID) - GRID * LOG_ZETA
+    logs = jax.vmap(BRIDGE.log_normaliser)(GRID) - jnp.interp(GRID, knots, profile)
     mass = jnp.exp(logs - jnp.max(logs))
     cumulative = jnp.concatenate([jnp.zeros(1), jnp.cumsum(0.5 * (mass[1:] + mass[:-1]))])
     beta = jnp.interp(jax.random.uniform(key_beta) * cumulative[-1], cumulative, GRID)
@@ -197,9 +258,9 @@ class Step(eqx.Module):
 
 
 def gibbs(kind: type[GibbsTempering], move: Any) -> GibbsTempering:
-    ladder = BRIDGE.ladder([0.0, 0.4, 1.0], exact=True)
+    ladder = BRIDGE.ladder(np.asarray(KNOTS), exact=True)
     sizes = jnp.array([[1.4], [0.8], [0.6]])
-    return kind(ladder, move, Params(sizes, jnp.ones((3, 2))), jnp.asarray(LOG_ZETA))
+    return kind(ladder, move, Params(sizes, jnp.ones((3, 2))), PROFILE)
 
 
 @pytest.mark.parametrize("move", ["metropolis", "hmc"])
@@ -207,7 +268,7 @@ def test_gibbs_tempering_is_invariant(move: str, seed: int):
     sampler = gibbs(GibbsTempering, hmc(2) if move == "hmc" else metropolis())
 
     def exact(key: Key) -> GibbsState:
-        x, beta = draw_joint(key)
+        x, beta = draw_joint(key, KNOTS, PROFILE)
         state = sampler.init(x)
         return state._replace(beta=beta)
 
@@ -230,7 +291,7 @@ def test_joint_tempering_is_invariant(kind: type[JointLadder], seed: int):
     sampler = JointTempering(ladder, hmc(3), params)
 
     def exact(key: Key) -> JointState:
-        x, beta = draw_joint(key)
+        x, beta = draw_joint(key, jnp.array([0.0, 1.0]), jnp.array([0.0, LOG_ZETA]))
         position = Heated(x, jnp.log(beta) - jnp.log1p(-beta))
         return JointState(ladder.evaluate(position, gradient=True), none_yet())
 

@@ -37,11 +37,12 @@ class Heated(NamedTuple):
 
 @runtime_checkable
 class Control(Protocol):
-    """A smooth increasing map of the real line onto (0, 1)."""
+    """A smooth increasing map of the real line onto (0, 1); `control` is its inverse."""
 
     def beta(self, u: Scalar) -> Scalar: ...
     def one_minus_beta(self, u: Scalar) -> Scalar: ...
     def log_slope(self, u: Scalar) -> Scalar: ...
+    def control(self, beta: Scalar, rest: Scalar) -> Scalar: ...
 
 
 class Logistic(eqx.Module):
@@ -55,6 +56,11 @@ class Logistic(eqx.Module):
 
     def log_slope(self, u: Scalar) -> Scalar:
         return -jax.nn.softplus(u) - jax.nn.softplus(-u)
+
+    def control(self, beta: Scalar, rest: Scalar) -> Scalar:
+        """The u of a beta, with 1 - beta beside it; at the very ends a finite one."""
+        tiny = jnp.finfo(beta.dtype).tiny
+        return jnp.log(jnp.maximum(beta, tiny)) - jnp.log(jnp.maximum(rest, tiny))
 
 
 class JointLadder(AbstractUniformLadder):

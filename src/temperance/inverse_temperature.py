@@ -16,11 +16,28 @@ they are printed they overflow, or are 0 / 0, for most t. With a = |t|,
     log w_1 = t / 2 - t^2 / 24 + t^4 / 2880 - t^6 / 181440            elsewhere,
     log w_0(t) = log w_1(-t) = log w_1(t) - t
 
-hold for every t that a number can be. The draw inverts the distribution function from the end that
-the tilt favours, so that the smaller one of beta and 1 - beta keeps all its digits.
+hold for every t that a number can be.
+
+**A profile.** Where base and target are far apart, hardly any mass lies at betas between them, and
+no zeta mends that. Let the law of beta have a density exp(g(beta)) of its own, with g linear
+between knots b_0 = 0 < ... < b_K = 1 (in print g is linear all the way, -beta log zeta). Given x,
+beta is then an exponential in each segment, with a_k = (b_{k+1} - b_k) t + g_{k+1} - g_k and mass
+
+    m_k = (b_{k+1} - b_k) exp(b_k t + g_k) (exp(a_k) - 1) / a_k
+        = (b_{k+1} - b_k) exp(b_{k+1} t + g_{k+1}) / w_1(a_k),
+
+    log w_1 = t + g_K - log sum m,        log w_0 = g_0 - log sum m,
+
+with t = log pi - log q now. With g_k = -log Z(b_k) all betas are visited about alike.
+
+Draws invert the distribution function from the end that the tilt favours, so that the smaller one
+of beta and 1 - beta keeps all its digits.
 """
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
+from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
 from temperance._types import Scalar
@@ -44,6 +61,41 @@ def log_target_weight(tilt: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 def log_base_weight(tilt: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """Log p(beta = 0 | x) of a position with log pi - log zeta - log q = `tilt`."""
     return log_target_weight(-tilt)
+
+
+class BetaLaw(NamedTuple):
+    """The law of beta given a position: log masses of the segments, and log weights at its ends."""
+
+    log_masses: Float[Array, " segments"]
+    tilts: Float[Array, " segments"]
+    log_target: Scalar
+    log_base: Scalar
+
+
+def beta_law(
+    tilt: Scalar, knots: Float[Array, " knots"], profile: Float[Array, " knots"]
+) -> BetaLaw:
+    """For a position with log pi - log q = `tilt`, and g at the `knots`."""
+    lengths = jnp.diff(knots)
+    tilts = lengths * tilt + jnp.diff(profile)
+    masses = jnp.log(lengths) + knots[1:] * tilt + profile[1:] - log_target_weight(tilts)
+    # Where the target is impossible only the segment next to the base has mass, and next to none.
+    masses = jnp.where(jnp.isnan(masses), -jnp.inf, masses)
+    total = logsumexp(masses)
+    target = jnp.where(tilt == -jnp.inf, -jnp.inf, tilt + profile[-1] - total)
+    return BetaLaw(masses, tilts, target, profile[0] - total)
+
+
+def draw_from(
+    uniforms: Float[Array, "2"], law: BetaLaw, knots: Float[Array, " knots"]
+) -> tuple[Scalar, Scalar]:
+    """Beta of this law, and 1 - beta, from two uniform numbers: a segment, and a place in it."""
+    below = jnp.cumsum(jnp.exp(law.log_masses - jnp.max(law.log_masses)))
+    last = law.tilts.shape[0] - 1
+    k = jnp.minimum(jnp.sum(below < uniforms[0] * below[-1]), last)
+    far, near = draw_beta(uniforms[1], law.tilts[k])
+    length = knots[k + 1] - knots[k]
+    return knots[k] + length * far, (1 - knots[k + 1]) + length * near
 
 
 def draw_beta(uniform: Scalar, tilt: Scalar) -> tuple[Scalar, Scalar]:

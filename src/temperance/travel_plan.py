@@ -9,7 +9,7 @@ temperature, its swaps say where the rungs belong, and its points weigh the rung
 must first have been where it cannot go without them. Then
 
     st        the chains walk the rungs, with weights w_k = -log Z_k
-    gibbs-ct  they go to any beta, with log zeta = log Z; rungs are knots for the moves' parameters
+    gibbs-ct  they go to any beta; rungs are knots for log Z and for the moves' parameters
     ais       each draw is an anneal through many more betas, spaced alike or by conditional ESS
     bdmc      the same, and one from the target for each
 
@@ -132,7 +132,7 @@ class TravelPlan(Plan):
             return SimulatedTempering(ladder, self.move, ready.values, -ready.log_z)
         if self.method == "gibbs-ct":
             assert isinstance(ladder, GeometricLadder)
-            return GibbsTempering(ladder, self.move, ready.values, ready.log_z[-1])
+            return GibbsTempering(ladder, self.move, ready.values, ready.log_z)
         knots = None
         if isinstance(ladder, GeometricLadder):
             ladder = eqx.tree_at(lambda one: one.betas, ladder, ready.betas)
@@ -161,7 +161,7 @@ class TravelPlan(Plan):
         """The chains of the draws, with all that they are drawn with."""
         log_z = np.zeros(len(stage.betas)) if log_z is None else log_z
         if self.log_zeta is not None:
-            log_z = log_z + (self.log_zeta - log_z[-1]) * np.asarray(stage.betas)
+            log_z = self.log_zeta * np.asarray(stage.betas)
         knots = jnp.asarray(stage.betas)
         ready = Ready(params, knots, jnp.asarray(log_z, params.step_size.dtype), knots)
         if self.method in ANNEALED and self.subsampling is None:

@@ -30,8 +30,9 @@ def log_zeta_of(sampler: Any) -> float:
     """The log ratio of constants at which both ends would be visited alike."""
     if isinstance(sampler, SimulatedTempering):
         return float(sampler.log_weights[0] - sampler.log_weights[-1])
-    zeta = sampler.log_zeta if isinstance(sampler, GibbsTempering) else sampler.ladder.log_zeta
-    return float(zeta)
+    if isinstance(sampler, GibbsTempering):
+        return float(sampler.log_z[-1] - sampler.log_z[0])
+    return float(sampler.ladder.log_zeta)
 
 
 def all_steps(draws: dict[str, np.ndarray], name: str) -> np.ndarray:

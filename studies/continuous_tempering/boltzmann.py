@@ -45,7 +45,7 @@ CHAINS = ("st", *CONTINUOUS)
 NUM_CHAINS = 100
 MOVES = {"ais": (0.5, 10), "st": (0.5, 20), "gibbs-ct": (0.5, 10), "joint-ct": (0.5, 10)}
 CONTROL_SCALE = 0.8
-ST_RUNGS, NUM_KNOTS = 1000, 33
+ST_RUNGS, NUM_KNOTS = 1000, 9
 # Systems of the shortest scales, and the scale from which on all are run.
 FEW_SYSTEMS, ALL_FROM = 4, 0.12
 COMPILATION = {"boltzmann": 8.0}
@@ -189,7 +189,7 @@ def sampler_of(problem: System, name: str) -> Any:
     params = tp.Params(jnp.full((betas.size, 1), size), jnp.asarray(scales(problem, betas)))
     if kind == "st":
         return tp.SimulatedTempering(ladder, move, params, -jnp.asarray(betas) * log_zeta)
-    return tp.GibbsTempering(ladder, move, params, log_zeta)
+    return tp.GibbsTempering(ladder, move, params, jnp.asarray(betas) * log_zeta)
 
 
 def scales(problem: System, betas: np.ndarray) -> np.ndarray:

@@ -70,7 +70,8 @@ def chain_of(method: str, image: OneImage, num_steps: int) -> Any:
     base, posterior, log_zeta, _ = image
     if method == "gibbs":
         ladder = bridge(base, posterior, np.array([0.0, 1.0]))
-        return GibbsTempering(ladder, move, params_of(base, 2), log_zeta)
+        profile = jnp.stack([jnp.zeros_like(log_zeta), log_zeta])
+        return GibbsTempering(ladder, move, params_of(base, 2), profile)
     if method == "st":
         betas = np.linspace(0, 1, ST_RUNGS)
         weights = -jnp.asarray(betas, base.std.dtype) * log_zeta

@@ -6,7 +6,9 @@
 
 Both leave p(x, beta) proportional to q(x)^(1 - beta) (pi(x) / zeta)^beta invariant (paper 4,
 equation 16). Every x then counts for the target with weight w_1(x) and for the base with w_0(x),
-whatever its beta is, and Z = zeta E[w_1] / E[w_0] (equations 20 to 22; weighted.py).
+whatever its beta is, and Z = zeta E[w_1] / E[w_0] (equations 20 to 22; weighted.py). The Gibbs
+chain has a profile log Z(beta) in place of beta log zeta, linear between knots: with what warm-up
+learns of it the betas between are visited as often as the ends, however far apart those lie.
 
 The Gibbs chain uses a step size and a factor of its own at each beta, interpolated between those
 that warm-up tunes at the rungs of a ladder (knots.py). They are functions of beta alone, which the
@@ -20,10 +22,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from temperance._types import Key, Point, Position, Scalar
+from temperance._types import Key, Point, Position
 from temperance.continuous import JointLadder, as_vector
 from temperance.geometric import GeometricLadder
-from temperance.inverse_temperature import draw_beta, log_base_weight, log_target_weight
+from temperance.inverse_temperature import (
+    BetaLaw,
+    beta_law,
+    draw_beta,
+    draw_from,
+    log_base_weight,
+    log_target_weight,
+)
 from temperance.knots import params_at
 from temperance.move import AbstractMove, Params, refuse_few_rows
 from temperance.samplers.plain import Plain, PlainInfo, PlainState, info_of_one
@@ -60,7 +69,12 @@ class JointTempering(eqx.Module):
         return Plain(self.ladder, self.move, self.params)
 
     def init(self, position: Position) -> JointState:
-        return JointState(self._plain.init(self.ladder.embed(position)).point, none_yet())
+        """At the median of beta given the position: elsewhere a chain may never accept a step."""
+        middle = self.ladder.evaluate(self.ladder.embed(position), gradient=False)
+        half = jnp.full_like(middle.components[1], 0.5)
+        beta, rest = draw_beta(half, middle.components[1])
+        heated = middle.position._replace(u=self.ladder.control.control(beta, rest))
+        return JointState(self._plain.init(heated).point, none_yet())
 
     def step(self, key: Key, state: JointState) -> tuple[JointState, PlainInfo]:
         moved, info = self._plain.step(key, PlainState(state.point))
@@ -76,7 +90,8 @@ class JointTempering(eqx.Module):
 
     def trail(self, state: JointState) -> dict[str, Array]:
         """What every step leaves behind: its weights."""
-        return weights_of(state.point.components[1])
+        tilt = state.point.components[1]
+        return {"log_weight": log_target_weight(tilt), "log_weight_base": log_base_weight(tilt)}
 
     def snapshot(self, state: JointState) -> dict[str, Any]:
         """What a draw keeps."""
@@ -90,9 +105,10 @@ class JointTempering(eqx.Module):
 
 
 class GibbsState(NamedTuple):
-    """The point, the inverse temperature of its last move, and how far the chain has travelled."""
+    """The point with its law of beta, the beta of its last move, and how far it has travelled."""
 
     point: Point
+    law: BetaLaw
     beta: Float[Array, ""]
     trips: Trips
 
@@ -100,14 +116,15 @@ class GibbsState(NamedTuple):
 class GibbsTempering(eqx.Module):
     """Beta from its law given x, then `move` at that beta; draws are weighted.
 
-    `params` belong to the rungs of `ladder`. Exact if the move is, whatever `log_zeta` is: far from
-    log Z the chain stays at one end.
+    `params` belong to the rungs of `ladder`, which begin at beta = 0, and so does `log_z`, a guess
+    of log Z at each of them: betas times log zeta is what the paper has. Exact if the move is,
+    whatever the guess: where it is far off the chain stays at some betas.
     """
 
     ladder: GeometricLadder
     move: AbstractMove
     params: Params
-    log_zeta: Float[Array, ""]
+    log_z: Float[Array, " rungs"]
 
     def __check_init__(self):
         refuse_few_rows(self.move)
@@ -118,23 +135,25 @@ class GibbsTempering(eqx.Module):
 
     def init(self, position: Position) -> GibbsState:
         point = self.ladder.evaluate(position, gradient=self.move.uses_gradient)
-        return GibbsState(point, jnp.zeros_like(point.components[0]), none_yet())
+        return GibbsState(point, self.law(point), jnp.zeros_like(point.components[0]), none_yet())
 
     def step(self, key: Key, state: GibbsState) -> tuple[GibbsState, PlainInfo]:
         key_beta, key_move = jax.random.split(key)
-        uniform = jax.random.uniform(key_beta, dtype=state.beta.dtype)
-        beta, rest = draw_beta(uniform, self._tilt(state.point))
+        uniforms = jax.random.uniform(key_beta, (2,), state.beta.dtype)
+        beta, rest = draw_from(uniforms, state.law, self.ladder.betas)
         params = params_at(self.ladder.betas, self.params, beta)
         rung = self.ladder.between(beta, rest)
         point, info = self.move.step(key_move, state.point, rung, params)
-        return GibbsState(point, beta, travelled(state.trips, beta)), info_of_one(info)
+        trips = travelled(state.trips, beta)
+        return GibbsState(point, self.law(point), beta, trips), info_of_one(info)
 
-    def _tilt(self, point: Point) -> Scalar:
-        return self.ladder.tilt(point.components) - self.log_zeta
+    def law(self, point: Point) -> BetaLaw:
+        """The law of beta at a point."""
+        return beta_law(self.ladder.tilt(point.components), self.ladder.betas, -self.log_z)
 
     def trail(self, state: GibbsState) -> dict[str, Array]:
         """What every step leaves behind: its weights."""
-        return weights_of(self._tilt(state.point))
+        return {"log_weight": state.law.log_target, "log_weight_base": state.law.log_base}
 
     def snapshot(self, state: GibbsState) -> dict[str, Any]:
         """What a draw keeps."""
@@ -144,8 +163,3 @@ class GibbsTempering(eqx.Module):
             "beta": state.beta,
             "round_trips": state.trips.finished,
         }
-
-
-def weights_of(tilt: Scalar) -> dict[str, Array]:
-    """A position's weights for the target and for the base."""
-    return {"log_weight": log_target_weight(tilt), "log_weight_base": log_base_weight(tilt)}
