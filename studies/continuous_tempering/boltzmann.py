@@ -3,6 +3,7 @@
     ais K       100 anneals through K temperatures; an error for each K
     st          simulated tempering on 1000 temperatures, Rao-Blackwellised
     gibbs-ct    continuous tempering, beta drawn from its law given x
+    gibbs-profile   the same with a profile of log Z that short rounds of the chain itself learn first (not in the paper)
     joint-ct    continuous tempering, (x, u) moved together
     exact N     what N independent exact draws would give, for comparison; they say nothing of log Z
 
@@ -15,13 +16,13 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from boltzmann_chains import follow
+from boltzmann_chains import follow, learn
 from boltzmann_curves import write
 from boltzmann_figure import draw
 from boltzmann_problem import MOMENTS, System, read_system, system
@@ -40,10 +41,14 @@ LONG = 30.0
 NUM_BLOCKS, NUM_POINTS, DISCARD = 120, 20, 0.1
 NUM_ANNEALS, ANNEALS, EXACT = 100, (1000, 5000, 10_000), (1000, 10_000)
 CONTINUOUS = ("gibbs-ct", "joint-ct")
-CHAINS = ("st", *CONTINUOUS)
+GIBBS = ("gibbs-ct", "gibbs-profile")
+CHAINS = ("st", *CONTINUOUS, "gibbs-profile")
 # The same for all systems, chosen on system_0: chains, step sizes and leapfrog steps, the scale of u.
 NUM_CHAINS = 100
-MOVES = {"ais": (0.5, 10), "st": (0.5, 20), "gibbs-ct": (0.5, 10), "joint-ct": (0.5, 10)}
+MOVES = {
+    "ais": (0.5, 10), "st": (0.5, 20), "gibbs-ct": (0.5, 10), "joint-ct": (0.5, 10),
+    "gibbs-profile": (0.5, 10),
+}  # fmt: skip
 CONTROL_SCALE = 0.8
 ST_RUNGS, NUM_KNOTS = 1000, 9
 # Systems of the shortest scales, and the scale from which on all are run.
@@ -108,13 +113,17 @@ def repetition(problem: System, name: str, seconds: float) -> Callable[[int], di
 
 
 def _chains(problem: System, sampler: Any, seconds: float, seed: int) -> dict[str, Any]:
+    learning, log_zeta = 0.0, problem.log_zeta
+    if isinstance(sampler, Learnt):
+        sampler, learning = learn(sampler.sampler, NUM_CHAINS, seed)
+        log_zeta = float(sampler.log_z[-1])
     course = follow(sampler, NUM_CHAINS, seed, seconds, NUM_BLOCKS, DISCARD)
+    spent = course.seconds + learning
     ends = np.unique(np.geomspace(1, NUM_BLOCKS, NUM_POINTS).round().astype(int)) - 1
-    log_z = problem.log_zeta + course.log_ratio
+    log_z = log_zeta + course.log_ratio
     return {
         "curve": [
-            _point(problem, course.seconds[k], log_z[k], course.mean[k], course.covariance[k])
-            for k in ends
+            _point(problem, spent[k], log_z[k], course.mean[k], course.covariance[k]) for k in ends
         ],
         "acceptance": course.acceptance,
         "steps": course.num_steps * NUM_CHAINS,
@@ -167,6 +176,12 @@ def _point(
     return [float(f"{number:.4g}") for number in numbers]
 
 
+class Learnt(NamedTuple):
+    """A chain that first learns a profile of log Z, in time that counts."""
+
+    sampler: tp.GibbsTempering
+
+
 def sampler_of(problem: System, name: str) -> Any:
     """A method with its settings."""
     kind = name.split()[0]
@@ -177,7 +192,7 @@ def sampler_of(problem: System, name: str) -> Any:
         ladder = tp.JointLadder(base, density, log_zeta, bridge=True, draw_hot=base.draw)
         factor = jnp.append(jnp.ones(problem.dimension), CONTROL_SCALE)[None]
         return tp.JointTempering(ladder, move, tp.Params(jnp.full((1, 1), size), factor))
-    if kind == "gibbs-ct":
+    if kind in GIBBS:
         # Closer where the scales change faster.
         betas = np.linspace(0.0, 1.0, NUM_KNOTS) ** 2
     else:
@@ -189,7 +204,8 @@ def sampler_of(problem: System, name: str) -> Any:
     params = tp.Params(jnp.full((betas.size, 1), size), jnp.asarray(scales(problem, betas)))
     if kind == "st":
         return tp.SimulatedTempering(ladder, move, params, -jnp.asarray(betas) * log_zeta)
-    return tp.GibbsTempering(ladder, move, params, jnp.asarray(betas) * log_zeta)
+    chain = tp.GibbsTempering(ladder, move, params, jnp.asarray(betas) * log_zeta)
+    return Learnt(chain) if kind == "gibbs-profile" else chain
 
 
 def scales(problem: System, betas: np.ndarray) -> np.ndarray:

@@ -15,9 +15,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import logsumexp
 
 from temperance.inverse_temperature import draw_beta
-from temperance.samplers.continuous import JointTempering
+from temperance.samplers.continuous import GibbsTempering, JointTempering
 from temperance.samplers.run import chain_keys, step_chains
 
 
@@ -96,6 +97,50 @@ def start(sampler: Any, keys: jax.Array) -> Any:
         return state._replace(point=sampler.ladder.evaluate(here, gradient=True))
 
     return jax.vmap(one)(keys)
+
+
+ROUNDS = (50, 100, 200)
+
+
+@eqx.filter_jit
+def weigh(
+    sampler: GibbsTempering, state: Any, key: jax.Array, count: jax.Array
+) -> tuple[Any, jax.Array]:
+    """`count` steps of every chain, and log Z at the knots by the density of beta there given each x."""
+    num_chains = jax.tree.leaves(state)[0].shape[0]
+    knots = sampler.ladder.betas
+
+    def densities(state: Any) -> jax.Array:
+        tilt = sampler.ladder.tilt(state.point.components)
+        return knots * tilt - sampler.log_z - logsumexp(state.law.log_masses)
+
+    def one(step: jax.Array, carry: tuple[Any, jax.Array]) -> tuple[Any, jax.Array]:
+        state, logs = carry
+        state, _ = step_chains(sampler, chain_keys(key, num_chains, step), state)
+        return state, jnp.logaddexp(logs, logsumexp(jax.vmap(densities)(state), axis=0))
+
+    begin = state, jnp.full(knots.shape, -jnp.inf)
+    state, logs = jax.lax.fori_loop(0, count, one, begin)
+    log_z = logs + sampler.log_z
+    return state, log_z - log_z[0]
+
+
+def learn(sampler: GibbsTempering, num_chains: int, seed: int) -> tuple[GibbsTempering, float]:
+    """The sampler with a profile of log Z that short rounds of its own chains give it, and their CPU seconds."""
+    key_start, key = jax.random.split(jax.random.fold_in(jax.random.key(seed), 1))
+    starts = jax.random.split(key_start, num_chains)
+    state = start(sampler, starts)
+    jax.block_until_ready(weigh(sampler, state, key, jnp.asarray(1)))
+    before = time.process_time()
+    state = start(sampler, starts)
+    for number, length in enumerate(ROUNDS):
+        key_round = jax.random.fold_in(key, number)
+        state, log_z = weigh(sampler, state, key_round, jnp.asarray(length))
+        sampler = eqx.tree_at(lambda one: one.log_z, sampler, log_z)
+        # The law that a state carries is that of the profile it was made with.
+        state = state._replace(law=jax.vmap(sampler.law)(state.point))
+    jax.block_until_ready(state)
+    return sampler, time.process_time() - before
 
 
 def follow(

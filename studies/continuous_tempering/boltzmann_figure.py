@@ -10,7 +10,7 @@ from boltzmann_problem import MOMENTS
 from pages import STYLE, Rows, save
 
 TITLES = {"log_z": "log Z", "mean": "mean", "covariance": "covariance"}
-COLOURS = {"ais": "C0", "st": "C1", "gibbs-ct": "C2", "joint-ct": "C3"}
+COLOURS = {"ais": "C0", "st": "C1", "gibbs-ct": "C2", "joint-ct": "C3", "gibbs-profile": "C4"}
 WIDE = 3  # standard errors, as in the paper
 
 
