@@ -36,3 +36,36 @@ def test_a_heavy_import_and_a_flipped_flag_are_noticed():
     found = probe(PROBE.replace("import temperance", slip))
     assert heavy(found["modules"]) == {"matplotlib"}
     assert found["changed"] == ["jax_enable_x64"]
+
+
+ALONE = """
+import json, sys
+absent = ("blackjax", "arviz_base", "arviz_stats", "zarr", "xarray", "pandas", "pymc", "numpyro")
+for name in absent:
+    sys.modules[name] = None  # importing it raises
+import jax
+import jax.numpy as jnp
+import temperance as tp
+ladder = tp.GeometricLadder(
+    tp.Gaussian([0.0], 4.0), lambda x: -0.5 * jnp.sum(x**2), [0.0, 1.0], bridge=True,
+    draw_hot=tp.Gaussian([0.0], 4.0).draw,
+)
+params = tp.Params(jnp.ones((2, 1)), jnp.ones((2, 1)))
+key = jax.random.key(0)
+samplers = {
+    "gibbs": tp.GibbsTempering(ladder, tp.hmc(2), params, jnp.zeros(2)),
+    "ais": tp.AnnealedImportance(ladder, tp.hmc(2), params),
+    "pt": tp.ParallelTempering(ladder, tp.hmc(2), params),
+}
+weights = {}
+for name, sampler in samplers.items():
+    state, _ = sampler.step(key, sampler.init(jnp.zeros(1)))
+    weights[name] = [float(v) for v in sampler.trail(state).get("log_weight", jnp.zeros(1)).ravel()]
+print(json.dumps(weights))
+"""
+
+
+def test_samplers_run_beside_jax_and_equinox_alone():
+    """As on a machine with an accelerator and little else; results and NUTS need the others."""
+    weights = probe(ALONE)
+    assert set(weights) == {"gibbs", "ais", "pt"}
