@@ -82,6 +82,9 @@ class TunedJob:
             found["log_density"] = (d.whole, (vector,))
         if d.hot is not None:
             found["hottest"] = (d.hot, (vector,))
+        exact = getattr(self.plan, "draw_target", None)
+        if exact is not None:
+            found["exact"] = (exact, (jax.random.key(0),))
         return found
 
     def run(self, conductor: Conductor) -> Finished:

@@ -81,7 +81,7 @@ def _facts(tree: Any) -> dict[str, Any]:
         ladder = tree["tempering"].dataset
         if "noise_variance" in ladder:
             return facts | _noise_facts(ladder)
-        if "anneal_beta" not in ladder:
+        if "rung" in ladder["step_size"].dims and ("beta" in ladder or "kish" not in ladder):
             facts["rungs"] = ladder.sizes["rung"]
         if "size" in ladder:
             facts["rows by rung"] = ladder["size"].values
