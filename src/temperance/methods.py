@@ -56,7 +56,7 @@ BASE_OPTIONS = {
 }
 
 CONTINUOUS_OPTIONS = BASE_OPTIONS | {
-    "log_zeta": "a guess of log Z that is kept (default: learnt in warm-up; by gibbs-ct at all betas)",
+    "log_zeta": "a guess of log Z that is kept (default: learnt in warm-up)",
     "sweeps_per_draw": "steps for each kept draw (default 4)",
 }
 
