@@ -99,7 +99,7 @@ def _estimates(found: dict[str, Any]) -> list[str]:
     bounds = found["bounds"]
     words = (
         f"{found['device']}. Sums over {bounds['num_images']} images, minus the lower bound of bidirectional Monte Carlo, "
-        f"{bounds['lower']:.2f} (upper {bounds['upper']:.2f}); the encoder's guesses are at "
+        f"{bounds['lower']:.2f} (upper {bounds['upper']:.2f}); importance weights of the base are at "
         f"{bounds['log_zeta'] - bounds['lower']:.0f}. Mean over ten runs and its standard error, after seconds in brackets."
     )
     lines = [
