@@ -160,16 +160,17 @@ def test_running_estimates_of_radon_end_with_the_whole(part):
 
 def test_draws_of_radon_are_placed_after_the_start(part):
     row = {
-        "phases": {"sampling": 60.0}, "wall": 80.0, "num_draws": 100, "num_warmup": 50,
+        "phases": {"sampling": 60.0}, "wall": 80.0, "cpu": 40.0, "num_draws": 100, "num_warmup": 50,
         "curve": [[10, -3.0, 0.5], [100, -2.0, 0.1]],
     }  # fmt: skip
     mean_curve = part("radon_figure").mean_curve
-    seconds, values, error = mean_curve([row], 30.0)
-    np.testing.assert_allclose(seconds, [53.0, 80.0])
+    seconds, values, error = mean_curve([row], 20.0)
+    np.testing.assert_allclose(seconds, [44.0, 80.0])
     np.testing.assert_allclose(error, [0.5, 0.1])
     np.testing.assert_allclose(mean_curve([row], None)[0], [44.0, 80.0])
+    np.testing.assert_allclose(mean_curve([row], 50.0)[0], [80.0, 80.0])
     other = row | {"curve": [[10, -1.0, 9.0], [100, -2.0, 9.0]]}
-    _, values, error = mean_curve([row, other], 30.0)
+    _, values, error = mean_curve([row, other], 20.0)
     np.testing.assert_allclose(values, [-2.0, -2.0])
     np.testing.assert_allclose(error, [1.0, 0.0])
 

@@ -156,7 +156,7 @@ def run_joint(row: Experiment, data: Path | None) -> Result:
 def curve(log_weight: np.ndarray, log_base: np.ndarray, log_zeta: float) -> list[list[float]]:
     """[draws of each chain, log Z, its error] from the first draws of all chains, more and more."""
     num_draws = log_weight.shape[1]
-    ends = np.unique(np.geomspace(min(8, num_draws), num_draws, NUM_POINTS).astype(int))
+    ends = np.unique(np.geomspace(min(8, num_draws), num_draws, NUM_POINTS).round().astype(int))
     found = []
     for end in ends.tolist():
         value, error = log_ratio(log_weight[:, :end], log_base[:, :end], log_zeta)

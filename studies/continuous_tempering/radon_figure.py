@@ -7,10 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from pages import STYLE, Rows, save
 
-COLOURS = {
-    ("numpyro", "joint-ct"): "C2", ("pymc", "joint-ct"): "C3",
-    ("numpyro", "joint-ct diagonal"): "C8", ("pymc", "joint-ct diagonal"): "C1",
-}  # fmt: skip
+COLOURS = {"numpyro": "C2", "pymc": "C3"}
 WIDE = 3  # standard errors, as in the paper
 
 
@@ -18,43 +15,46 @@ def draw(rows: Rows, folder: Path) -> None:
     """Joint CT as it draws, with anneals, bounds and SMC for comparison."""
     with plt.rc_context(STYLE):
         figure, axis = plt.subplots(figsize=(8.5, 4.6))
-        for row in rows:
-            if row["kind"] == "radon-smc":
-                _point(axis, row)
         _reference(axis, [row for row in rows if row["kind"] == "radon-ais"])
         _bounds(axis, rows)
-        for (front, name), colour in COLOURS.items():
-            own = [row for row in rows if (row["problem"], row["sampler"]) == (front, name)]
+        for front, colour in COLOURS.items():
+            own = [row for row in rows if (row["problem"], row["sampler"]) == (front, "joint-ct")]
             if own:
                 seconds, value, error = mean_curve(own, first_draw(rows, front))
-                axis.plot(seconds, value, color=colour, label=f"{name}, {front}")
-                wide = WIDE * error
-                axis.fill_between(
-                    seconds, value - wide, value + wide, color=colour, alpha=0.2, lw=0
-                )
-        axis.set(xlabel="seconds, compiling included", ylabel="log Z")
+                low, high = value - WIDE * error, value + WIDE * error
+                axis.plot(seconds, value, color=colour, label=f"joint CT, {front}")
+                axis.fill_between(seconds, low, high, color=colour, alpha=0.2, lw=0)
+            for row in rows:
+                if (row["problem"], row["sampler"]) == (front, "joint-ct diagonal"):
+                    _point(axis, row, "D", colour, f"the same from a diagonal fit, {front}")
+        for row in rows:
+            if row["kind"] == "radon-smc":
+                _point(axis, row, "s", "C4", "PyMC's SMC")
+        axis.set(xlabel="seconds, compiling included", ylabel="log Z", xlim=(0, None))
         axis.legend(fontsize=8)
         save(figure, folder / "radon.png")
 
 
 def first_draw(rows: Rows, front: str) -> float | None:
-    """Seconds of compiling and warming up, from a run that does little else."""
+    """CPU seconds until there are draws, from a run that makes hardly any."""
     starts = [r for r in rows if (r["problem"], r["sampler"]) == (front, "joint-ct start")]
-    return starts[0]["phases"]["sampling"] if starts else None
+    return starts[0]["cpu"] if starts else None
 
 
 def mean_curve(rows: Rows, start: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Seconds, the mean over runs and its standard error: that of one run where there is one.
 
-    Draws take equal times, after a start that is measured apart or, where it is not, takes warm-up's share.
+    Draws take equal times. They begin after that share of a run which `start` is of its CPU seconds, and where that is not
+    known after warm-up's share of sampling.
     """
     seconds = []
     for row in rows:
-        sampling, draws = row["phases"]["sampling"], row["num_draws"]
-        share = row["num_warmup"] / (row["num_warmup"] + draws)
-        began = share * sampling if start is None else min(start, sampling)
-        part = np.array(row["curve"])[:, 0] / draws
-        seconds.append(row["wall"] - sampling + began + part * (sampling - began))
+        wall, draws = row["wall"], row["num_draws"]
+        if start is None:
+            began = wall - row["phases"]["sampling"] * draws / (row["num_warmup"] + draws)
+        else:
+            began = wall * min(1.0, start / row["cpu"])
+        seconds.append(began + np.array(row["curve"])[:, 0] / draws * (wall - began))
     values = np.array([np.array(row["curve"])[:, 1] for row in rows])
     if len(rows) > 1:
         error = values.std(0, ddof=1) / np.sqrt(len(rows))
@@ -63,9 +63,9 @@ def mean_curve(rows: Rows, start: float | None) -> tuple[np.ndarray, np.ndarray,
     return np.mean(seconds, axis=0), values.mean(0), error
 
 
-def _point(axis: Any, row: dict[str, Any]) -> None:
+def _point(axis: Any, row: dict[str, Any], mark: str, colour: str, label: str) -> None:
     value, error = row["log_evidence"]
-    told = {"fmt": "s", "ms": 4, "capsize": 3, "color": "C4", "label": "PyMC's SMC"}
+    told = {"fmt": mark, "ms": 4, "capsize": 3, "lw": 1, "color": colour, "label": label}
     axis.errorbar([row["wall"]], [value], [WIDE * error], **told)
 
 
