@@ -124,9 +124,9 @@ def fitted(row: Experiment, data: Path | None, family: str) -> tuple[Any, Any, C
 
 def run_joint(row: Experiment, data: Path | None) -> Result:
     """A fit and a joint chain on top of it: log Z, as draws grow, and where the time went."""
-    family = "diagonal" if row.sampler.endswith("diagonal") else "dense"
+    plain = row.sampler.endswith("diagonal") or not needs_data(row)
     short = row.sampler.endswith("start") or not needs_data(row)
-    problem, fit, clock = fitted(row, data, family)
+    problem, fit, clock = fitted(row, data, "diagonal" if plain else "dense")
     num_draws = FEW_DRAWS if short else NUM_DRAWS
     num_warmup = NUM_WARMUP if needs_data(row) else FEW_WARMUP
     tree = tp.sample(
@@ -166,7 +166,7 @@ def curve(log_weight: np.ndarray, log_base: np.ndarray, log_zeta: float) -> list
 
 def run_ais(row: Experiment, data: Path | None) -> Result:
     """Anneals of HMC through many temperatures, which do not remember each other."""
-    problem, fit, clock = fitted(row, data, "dense")
+    problem, fit, clock = fitted(row, data, "dense" if needs_data(row) else "diagonal")
     short = not needs_data(row)
     tree = tp.sample(
         problem, method="ais", base=fit, num_chains=4 if short else NUM_ANNEALS, num_draws=1,
