@@ -3,7 +3,7 @@
     joint-ct            NUTS on (x, u) heated towards a dense variational fit
     joint-ct diagonal   the same towards a diagonal one, which is the paper's base
     joint-ct start      as little as a call can draw: what compiling and warming up take
-    ais K               100 anneals from the dense fit through K temperatures, for reference
+    ais K               anneals from the dense fit through K temperatures, for reference
     smc                 `pymc.sample_smc` with its own settings, from the prior
 
 Seconds are wall and CPU seconds of one core, with compiling and without importing packages. Programs that an earlier
@@ -20,7 +20,7 @@ import jax
 import numpy as np
 from experiment import Experiment, Result
 from pages import Rows, table
-from radon_figure import draw
+from radon_figure import draw, reference
 from radon_model import NUM_COUNTIES, Radon, load, made, numpyro_model, pymc_model
 
 import temperance as tp
@@ -33,7 +33,8 @@ NUM_DRAWS, NUM_WARMUP, NUM_CHAINS, NUM_POINTS = 4000, 500, 4, 25
 ACCEPTANCE = 0.9
 # Of a call that is timed for its start, and of a smoke test.
 FEW_DRAWS, FEW_WARMUP = 8, 20
-ANNEALS, NUM_ANNEALS, ANNEAL_WARMUP = (2000, 10_000), 100, 300
+# How many anneals through how many temperatures; many of them share what warm-up learns.
+ANNEALS, ANNEAL_WARMUP = {2000: 500, 10_000: 100}, {2000: 100, 10_000: 300}
 SMC_DRAWS = 2000
 COMPILATION = {"radon": 110.0, "radon-ais": 200.0, "radon-smc": 150.0}
 
@@ -48,7 +49,7 @@ def experiments() -> list[Experiment]:
     ]
     few, many = ANNEALS
     found += [
-        _row("radon-ais", "numpyro", "hmc", f"ais {few}", most=1.0),
+        _row("radon-ais", "numpyro", "hmc", f"ais {few}"),
         _row("radon-ais", "numpyro", "hmc", f"ais {many}", least=1.0),
         _row("radon-smc", "pymc", "metropolis", "smc"),
     ]
@@ -167,14 +168,16 @@ def curve(log_weight: np.ndarray, log_base: np.ndarray, log_zeta: float) -> list
 def run_ais(row: Experiment, data: Path | None) -> Result:
     """Anneals of HMC through many temperatures, which do not remember each other."""
     problem, fit, clock = fitted(row, data, "dense" if needs_data(row) else "diagonal")
-    short = not needs_data(row)
+    num_rungs = int(row.sampler.split()[1])
+    num_anneals = ANNEALS.get(num_rungs, NUM_CHAINS)
     tree = tp.sample(
-        problem, method="ais", base=fit, num_chains=4 if short else NUM_ANNEALS, num_draws=1,
-        num_rungs=int(row.sampler.split()[1]), num_warmup=FEW_WARMUP if short else ANNEAL_WARMUP,
+        problem, method="ais", base=fit, num_chains=num_anneals, num_draws=1, num_rungs=num_rungs,
+        num_warmup=ANNEAL_WARMUP.get(num_rungs, FEW_WARMUP),
         seed=row.seed, cache=False, progress=False,
     )  # fmt: skip
     clock.phase("sampling")
     return clock.read() | {
+        "num_anneals": num_anneals,
         "bound": [float(fit.log_zeta), float(fit.local[0].error)],
         "log_evidence": [float(number) for number in tp.log_evidence(tree)],
         "kish": float(tree["tempering"]["kish"]),
@@ -207,9 +210,8 @@ def run_smc(row: Experiment, data: Path | None) -> Result:
 
 
 def write(rows: Rows, folder: Path) -> list[str]:  # noqa: ARG001
-    """Every run beside the longest anneals."""
-    anneals = [row for row in rows if row["kind"] == "radon-ais"]
-    truth = max(anneals, key=lambda row: int(row["sampler"].split()[1]), default=None)
+    """Every run beside the anneals."""
+    truth = reference(rows)
     full = [row for row in rows if not row["sampler"].endswith("start")]
     head = (
         "method", "model from", "seed", "log Z", "minus AIS", "bound of ADVI", "wall s", "CPU s", "of it front end",

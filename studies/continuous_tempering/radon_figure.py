@@ -15,7 +15,7 @@ def draw(rows: Rows, folder: Path) -> None:
     """Joint CT as it draws, with anneals, bounds and SMC for comparison."""
     with plt.rc_context(STYLE):
         figure, axis = plt.subplots(figsize=(8.5, 4.6))
-        _reference(axis, [row for row in rows if row["kind"] == "radon-ais"])
+        _reference(axis, reference(rows))
         _bounds(axis, rows)
         for front, colour in COLOURS.items():
             own = [row for row in rows if (row["problem"], row["sampler"]) == (front, "joint-ct")]
@@ -69,12 +69,18 @@ def _point(axis: Any, row: dict[str, Any], mark: str, colour: str, label: str) -
     axis.errorbar([row["wall"]], [value], [WIDE * error], **told)
 
 
-def _reference(axis: Any, rows: Rows) -> None:
-    if not rows:
+def reference(rows: Rows) -> dict[str, Any] | None:
+    """Those anneals whose weights are worth most."""
+    anneals = [row for row in rows if row["kind"] == "radon-ais"]
+    return max(anneals, key=lambda row: row["kish"], default=None)
+
+
+def _reference(axis: Any, row: dict[str, Any] | None) -> None:
+    if row is None:
         return
-    row = max(rows, key=lambda row: int(row["sampler"].split()[1]))
     value, error = row["log_evidence"]
-    axis.axhline(value, color="k", ls="--", lw=1, label=f"100 x {row['sampler']}")
+    label = f"{row['num_anneals']} anneals, {row['sampler'].split()[1]} temperatures"
+    axis.axhline(value, color="k", ls="--", lw=1, label=label)
     axis.axhspan(value - WIDE * error, value + WIDE * error, color="k", alpha=0.1, lw=0)
 
 
