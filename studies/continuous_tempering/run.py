@@ -1,6 +1,6 @@
 """The experiments of "Continuously tempered Hamiltonian Monte Carlo" again, beside the paper's figures.
 
-    python studies/continuous_tempering/run.py              # short: two or three minutes on two cores
+    python studies/continuous_tempering/run.py              # short: about ten minutes on two cores
     python studies/continuous_tempering/run.py --scale 1    # everything
     python studies/continuous_tempering/run.py --redraw     # tables and figures of what is kept
 
