@@ -42,7 +42,7 @@ def first_draw(rows: Rows, front: str) -> float | None:
 
 
 def mean_curve(rows: Rows, start: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Seconds, the mean over runs and its standard error: that of one run where there is one.
+    """Seconds, the mean over runs and its standard error by their own: runs are too few for their spread.
 
     Draws take equal times. They begin after that share of a run which `start` is of its CPU seconds, and where that is not
     known after warm-up's share of sampling.
@@ -56,10 +56,8 @@ def mean_curve(rows: Rows, start: float | None) -> tuple[np.ndarray, np.ndarray,
             began = wall * min(1.0, start / row["cpu"])
         seconds.append(began + np.array(row["curve"])[:, 0] / draws * (wall - began))
     values = np.array([np.array(row["curve"])[:, 1] for row in rows])
-    if len(rows) > 1:
-        error = values.std(0, ddof=1) / np.sqrt(len(rows))
-    else:
-        error = np.nan_to_num(np.array(rows[0]["curve"])[:, 2])
+    own = np.nan_to_num([np.array(row["curve"])[:, 2] for row in rows])
+    error = np.sqrt(np.sum(own**2, axis=0)) / len(rows)
     return np.mean(seconds, axis=0), values.mean(0), error
 
 
