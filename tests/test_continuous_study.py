@@ -144,13 +144,127 @@ def test_anneals_of_a_small_system(part, small):
     assert 1 <= found["kish"] <= 100
 
 
+def test_running_estimates_of_radon_end_with_the_whole(part):
+    radon = part("radon")
+    rng = np.random.default_rng(0)
+    one, zero = rng.normal(size=(2, 4, 200))
+    points = radon.curve(one, zero, -7.0)
+    whole = np.log(np.exp(one).sum() / np.exp(zero).sum()) - 7
+    assert points[0][0] == 8
+    assert points[-1][0] == 200
+    assert points[-1][1] == pytest.approx(whole, abs=1e-4)
+    first = np.log(np.exp(one[:, :8]).sum() / np.exp(zero[:, :8]).sum()) - 7
+    assert points[0][1] == pytest.approx(first, abs=1e-4)
+
+
+def test_draws_of_radon_are_placed_after_the_start(part):
+    row = {
+        "phases": {"sampling": 60.0}, "wall": 80.0, "cpu": 40.0, "num_draws": 100, "num_warmup": 50,
+        "curve": [[10, -3.0, 0.5], [100, -2.0, 0.1]],
+    }  # fmt: skip
+    mean_curve = part("radon_figure").mean_curve
+    seconds, values, error = mean_curve([row], 20.0)
+    np.testing.assert_allclose(seconds, [44.0, 80.0])
+    np.testing.assert_allclose(error, [0.5, 0.1])
+    np.testing.assert_allclose(mean_curve([row], None)[0], [44.0, 80.0])
+    np.testing.assert_allclose(mean_curve([row], 50.0)[0], [80.0, 80.0])
+    other = row | {"curve": [[10, -1.0, 9.0], [100, -2.0, 9.0]]}
+    _, values, error = mean_curve([row, other], 20.0)
+    np.testing.assert_allclose(values, [-2.0, -2.0])
+    np.testing.assert_allclose(error, np.hypot([0.5, 0.1], 9.0) / 2)
+
+
+@pytest.mark.slow
+def test_radon_is_one_density_from_both_models(part):
+    radon, data = part("radon"), part("radon_model").made(60)
+    ours, theirs = (radon.problem_of(front, data) for front in radon.FRONTS)
+    names = theirs.draw_prior(jax.random.key(0))
+
+    def log_density(problem, x):
+        rows = jax.tree.map(jnp.asarray, problem.data)
+        return float(problem.log_prior(x) + jnp.sum(problem.terms(x, rows)))
+
+    away = []
+    for seed in range(3):
+        x = ours.draw_prior(jax.random.key(seed))
+        y = {name: x[name.removesuffix("_log__")] for name in names}
+        away.append(log_density(ours, x) - log_density(theirs, y))
+    # PyMC has a constant of the half-Cauchy law in single precision.
+    assert np.ptp(away) < 1e-9
+    assert np.max(np.abs(away)) < 1e-6
+
+
+@pytest.mark.slow
+def test_a_few_draws_of_made_homes(part):
+    radon = part("radon")
+    result = radon.run_joint(radon.smoke()[0], None)
+    assert np.isfinite(result["log_evidence"]).all()
+    assert result["curve"][-1][0] == radon.FEW_DRAWS
+    assert result["curve"][-1][1] == pytest.approx(result["log_evidence"][0], abs=1e-4)
+    assert sum(result["phases"].values()) <= result["wall"]
+
+
+def networks_of_nothing(part):
+    """Every pixel is a fair coin whatever z is, and the base is the prior."""
+    networks = part("iwae_model").made(jax.random.key(0), dtype=np.float64)
+    return jax.tree.map(jnp.zeros_like, networks)
+
+
+def tiny(part):
+    return part("iwae").Settings(
+        num_images=3, num_runs=1, anneals=(5,), num_blocks=2, block=3, bound_betas=6, bound_runs=2
+    )
+
+
+@pytest.mark.slow
+def test_coins_have_the_probability_of_coins(part):
+    iwae, networks, given = part("iwae"), networks_of_nothing(part), tiny(part)
+    images = part("iwae_model").generated(networks, jax.random.key(1), 3, num_draws=4)
+    wanted = -90 * np.log(2)
+    found = iwae.bounds(networks, images, given)
+    for name in ("lower", "upper", "log_zeta"):
+        assert found[name] == pytest.approx(wanted, rel=1e-12)
+    (anneal,) = iwae.anneal_points(networks, images, given)
+    assert anneal["total"] == pytest.approx(wanted, rel=1e-12)
+    assert anneal["transitions"] == 3
+
+
+@pytest.mark.parametrize(
+    "method", ["gibbs", *(pytest.param(n, marks=pytest.mark.slow) for n in ("joint", "st"))]
+)
+def test_chains_over_coins_know_them_at_once(part, method):
+    networks = networks_of_nothing(part)
+    images = part("iwae_model").generated(networks, jax.random.key(1), 3, num_draws=4)
+    rows = list(part("iwae").chain_curve(networks, images, method, 0, tiny(part)))
+    assert [row["transitions"] for row in rows] == [3, 6]
+    for row in rows:
+        assert row["total"] == pytest.approx(-90 * np.log(2), rel=1e-12)
+
+
+def test_courses_of_images_are_means_over_runs(part):
+    points = ((3, 1.0, -9.0), (3, 9.0, -7.0), (3, 2.0, -8.0), (6, 4.0, -5.0), (6, 4.0, -5.0))
+    rows = [{"method": "gibbs", "transitions": n, "seconds": s, "total": t} for n, s, t in points]
+    found = part("images").course({"rows": rows, "bounds": {"lower": -10.0}}, "gibbs")
+    np.testing.assert_allclose(found, [[3, 2.0, 2.0, 1 / np.sqrt(3)], [6, 4.0, 5.0, 0.0]])
+
+
+def test_kept_images_fill_their_tables(part, tmp_path):
+    images = part("images")
+    text = "\n".join(images.write([], tmp_path))
+    for title in ("Images of mnist", "Images of omniglot", "Images: throughput"):
+        assert title in text
+    assert text.count("(1.11)") >= 1
+    images.draw([], tmp_path)
+    assert (tmp_path / "iwae.png").exists()
+
+
 @pytest.mark.slow
 def test_a_little_of_everything(tmp_path):
     command = [sys.executable, str(STUDY / "run.py"), "--smoke", "--out", str(tmp_path)]
     subprocess.run([*command, "--cores", "1"], check=True, capture_output=True)
     text = (tmp_path / "tables.md").read_text()
-    for title in ("Two modes in one dimension", "Boltzmann machine relaxations"):
+    for title in ("Two modes in one dimension", "Boltzmann machine relaxations", "Radon", "Images"):
         assert title in text
-    for name in ("bimodal.png", "boltzmann.png", "boltzmann.csv"):
+    for name in ("bimodal.png", "boltzmann.png", "boltzmann.csv", "radon.png", "iwae.png"):
         assert (tmp_path / name).exists()
     subprocess.run([*command[:2], "--redraw", "--out", str(tmp_path)], check=True)

@@ -132,8 +132,8 @@ def generated(networks: Networks, key: Array, num_images: int, num_draws: int = 
     key_z, key_x, key_weights = jax.random.split(key, 3)
     matrix = networks.decoder[0][0]
     exact = jax.random.normal(key_z, (num_images, matrix.shape[0]), matrix.dtype)
-    chance = jax.nn.sigmoid(through(networks.decoder, exact, last=True))
-    pixels = jax.random.bernoulli(key_x, chance).astype(matrix.dtype)
+    logits = jax.vmap(lambda z: through(networks.decoder, z, last=True))(exact)
+    pixels = jax.random.bernoulli(key_x, jax.nn.sigmoid(logits)).astype(matrix.dtype)
     mean, std = jax.vmap(lambda x: encode(networks, x))(pixels)
 
     @jax.jit

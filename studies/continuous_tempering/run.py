@@ -1,6 +1,6 @@
 """The experiments of "Continuously tempered Hamiltonian Monte Carlo" again, beside the paper's figures.
 
-    python studies/continuous_tempering/run.py              # short: two or three minutes on two cores
+    python studies/continuous_tempering/run.py              # short: about ten minutes on two cores
     python studies/continuous_tempering/run.py --scale 1    # everything
     python studies/continuous_tempering/run.py --redraw     # tables and figures of what is kept
 
@@ -19,6 +19,8 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 import bimodal
 import boltzmann
+import images
+import radon
 from experiment import arguments, chosen, machine, read_all, run_all
 from rich.console import Console
 
@@ -29,6 +31,8 @@ HERE = Path(__file__).parent
 PARTS = {
     "bimodal": bimodal,
     "boltzmann": boltzmann,
+    "radon": radon,
+    "iwae": images,
 }
 DEFAULT_SCALE = 0.1
 SHORTEST = 6.0
