@@ -49,12 +49,14 @@ class Laplace:
         return jax.random.laplace(key, (2,))
 
 
+@pytest.mark.slow
 def test_a_base_of_ones_own():
     tree = tp.sample(make_problem(), method="st", base=Laplace(), **QUICK)
     value, error = tp.log_evidence(tree)
     assert abs(value - TRUTH) < 4.5 * error
 
 
+@pytest.mark.slow
 def test_a_target_without_a_base_gets_one():
     target = tp.Target(lambda x: -0.5 * jnp.sum((x - 1) ** 2), example=np.zeros(2))
     tree = tp.sample(target, method="ais", num_rungs=4, **QUICK)

@@ -219,6 +219,7 @@ def two_sides(x):
     return LOG_Z + jnp.logaddexp(left, right) - 0.5 * jnp.log(2 * jnp.pi)
 
 
+@pytest.mark.slow
 def test_from_a_wide_base_to_the_moments_of_the_target():
     target = tp.Target(two_sides, example=np.zeros(1))
     found = tp.bootstrap(

@@ -90,7 +90,16 @@ def test_a_sampler_built_by_hand_survives_too(
 # -- lengthened, or already there ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", small_runs.CASES)
+LONGER = ("st", "joint-ct", "ais by rows")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.slow] if case in LONGER else [])
+        for case in small_runs.CASES
+    ],
+)
 def test_more_draws_and_fewer_from_a_finished_run(case: str, tmp_path: Path) -> None:
     path = tmp_path / "run.zarr"
     few, many = small_runs.SHORT["num_draws"], 70
