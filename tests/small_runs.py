@@ -67,6 +67,9 @@ CASES: dict[str, dict[str, Any]] = {
     "hand": {"method": by_hand},
 }
 
+# Cases that run in the slow tests: each is a program more, and the others are much like them.
+LONGER = ("st", "joint-ct", "ais by rows")
+
 
 def run(case: str, **changes: Any) -> Any:
     """The case's call of `sample`, with `changes`."""

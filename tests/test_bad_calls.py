@@ -254,7 +254,7 @@ BAD_OPTIONS = BAD_COUNTS | {
         sample(method="plian"), UnknownNameError, "unknown method 'plian'", "did you mean 'plain'?"
     ),
     "method nothing like it": wrong(
-        sample(method="gibbs"), UnknownNameError, "method 'gibbs'", "plain, pt, spt, stt"
+        sample(method="xyz"), UnknownNameError, "method 'xyz'", "plain, pt, spt, st, stt"
     ),
     "method 3": wrong(sample(method=3), ArgumentError, "method", "ParallelTempering", "3"),
     "a method's class": wrong(

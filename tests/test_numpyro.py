@@ -306,12 +306,14 @@ def test_single_precision_has_no_double_left_in_it() -> None:
     assert {array.dtype for array in tree["posterior"].dataset.values()} == {np.dtype("float32")}
 
 
+@pytest.mark.slow
 def test_rows_are_left_out_by_subsampled_tempering() -> None:
     tree = tp.sample(made("two kinds"), "spt", "metropolis", sizes=(0, 20, 60), **TINY)
     assert list(tree["tempering"]["size"].values) == [0, 20, 60]
     assert np.isfinite(tree["sample_stats"]["lp"]).all()
 
 
+@pytest.mark.slow
 def test_a_target_is_heated_towards_its_prior() -> None:
     """The exact prior is the hottest rung, so the ladder's first component is its density."""
     with warnings.catch_warnings():

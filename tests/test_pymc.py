@@ -283,6 +283,7 @@ def test_prior_draws_of_a_distribution(law: str, seed: int) -> None:
 # -- runs ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_names_and_axes() -> None:
     problem = made("radon")
     tree = tp.sample(problem, "plain", "metropolis", **TINY)
@@ -306,6 +307,7 @@ def test_names_and_axes() -> None:
     assert posterior.sizes["county"] == COUNTIES
 
 
+@pytest.mark.slow
 def test_rows_are_left_out_by_subsampled_tempering() -> None:
     tree = tp.sample(made("two_kinds"), "spt", "metropolis", sizes=(0, 20, 60), **TINY)
     assert list(tree["tempering"]["size"].values) == [0, 20, 60]

@@ -90,13 +90,10 @@ def test_a_sampler_built_by_hand_survives_too(
 # -- lengthened, or already there ----------------------------------------------------------------
 
 
-LONGER = ("st", "joint-ct", "ais by rows")
-
-
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(case, marks=[pytest.mark.slow] if case in LONGER else [])
+        pytest.param(case, marks=[pytest.mark.slow] if case in small_runs.LONGER else [])
         for case in small_runs.CASES
     ],
 )

@@ -11,6 +11,7 @@ from tests.small_runs import ROWS, run
 
 import temperance as tp
 from temperance.diagnostics import standard_error
+from temperance.weighted import weighted_mean
 
 # Rows are N(s, 1) with s = sum of the means, N(0, 2) a priori; the difference of the means is
 # N(0, 2) before and after.
@@ -28,7 +29,12 @@ def scores(tree: Any) -> np.ndarray:
     total, gap = mean.sum(axis=-1), mean[..., 0] - mean[..., 1]
     series = np.stack([total, total**2, gap, gap**2], axis=-1)
     exact = [POSTERIOR_MEAN, POSTERIOR_VARIANCE + POSTERIOR_MEAN**2, 0.0, 2.0]
-    return (series.mean(axis=(0, 1)) - exact) / standard_error(series)
+    stats = tree["sample_stats"]
+    if "log_weight" not in stats:
+        return (series.mean(axis=(0, 1)) - exact) / standard_error(series)
+    apart = "log_weight_base" not in stats
+    found = weighted_mean(series, stats["log_weight"].values, independent=apart)
+    return (found.value - exact) / found.error
 
 
 def evidence_scores(tree: Any) -> np.ndarray:
@@ -36,7 +42,13 @@ def evidence_scores(tree: Any) -> np.ndarray:
     return np.array([(value - LOG_EVIDENCE) / error for value, error in found])
 
 
-@pytest.mark.parametrize("case", small_runs.CASES)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.slow] if case in small_runs.LONGER else [])
+        for case in small_runs.CASES
+    ],
+)
 def test_every_method_draws_from_the_posterior(case: str) -> None:
     tree = run(case, **LONG)
     assert np.abs(scores(tree)).max() < LIMIT

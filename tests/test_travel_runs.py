@@ -132,13 +132,17 @@ def test_a_chain_that_never_travels_is_told():
     assert "from the base to the target and back" in words
 
 
+@pytest.mark.slow
 def test_log_zeta_is_kept_if_it_is_given():
     for method in ("joint-ct", "gibbs-ct"):
         tree = tp.sample(TARGET, method=method, num_draws=20, log_zeta=0.25, **QUICK)
         assert float(tree["tempering"]["log_zeta"]) == pytest.approx(0.25, abs=1e-15)
 
 
-@pytest.mark.parametrize("method", ["joint-ct", "gibbs-ct", "st", "ais"])
+@pytest.mark.parametrize(
+    "method",
+    ["gibbs-ct", *(pytest.param(m, marks=pytest.mark.slow) for m in ("joint-ct", "st", "ais"))],
+)
 def test_without_a_warm_up(method: str):
     tree = tp.sample(TARGET, method=method, num_warmup=0, num_draws=20, progress=False)
     assert tree["posterior"]["x"].shape == (4, 20, 1)
@@ -185,6 +189,7 @@ def test_betas_and_rows_do_not_go_together():
         tp.sample(make_problem(), method="ais", by_rows=True, betas=[0, 1.0], progress=False)
 
 
+@pytest.mark.slow
 def test_one_position_serves_as_an_exact_draw(seed: int):
     problem = make_problem()
     position = {"mean": np.array([0.2, 0.1])}

@@ -181,6 +181,7 @@ def test_a_start_leads_to_its_own_mode():
     assert fit.log_zeta == pytest.approx(LOG_Z + np.log(0.3), abs=0.01)
 
 
+@pytest.mark.slow
 def test_single_precision():
     fit = advi(tp.Target(skewed, example=np.zeros(2)), precision="single", progress=False)
     assert fit.log_zeta == pytest.approx(skewed_fit().log_zeta, abs=1e-3)
@@ -229,6 +230,7 @@ def test_no_step_goes_where_the_density_is_not_finite():
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slope))
 
 
+@pytest.mark.slow
 def test_too_few_steps_are_told():
     with pytest.warns(FitWarning, match="1 of 1 fits ended before a maximum"):
         advi(one_hill(), family="dense", num_steps=2, progress=False)
