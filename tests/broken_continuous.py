@@ -9,7 +9,8 @@ from temperance._types import Key, Point, Scalar
 from temperance.continuous import JointLadder
 from temperance.inverse_temperature import beta_law, draw_from
 from temperance.knots import params_at
-from temperance.ladder import AbstractLadder
+from temperance.ladder import AbstractLadder, Rungs
+from temperance.prefix import PrefixLadder
 from temperance.samplers.annealing import AnnealedImportance, AnnealedInfo
 from temperance.samplers.continuous import GibbsState, GibbsTempering
 from temperance.samplers.plain import PlainInfo, info_of_one
@@ -58,6 +59,18 @@ class WeightsOfTheWrongSign(SimulatedTempering):
     def log_probabilities(self, point: Point) -> Float[Array, " rungs"]:
         right = SimulatedTempering(self.ladder, self.move, self.params, -self.log_weights)
         return right.log_probabilities(point)
+
+
+class UnliftedLadder(PrefixLadder):
+    """The rows that a rung adds are never looked at: its increment is that of no rows."""
+
+    def lift(self, rung: Rungs, point: Point) -> Point:
+        return point
+
+
+def unconditional_ess(increments: np.ndarray) -> float:
+    """The share of the effective size as if particles had no weights before the step."""
+    return float(np.mean(increments) ** 2 / np.mean(increments**2))
 
 
 class ShiftedState(AnnealedImportance):

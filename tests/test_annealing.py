@@ -40,9 +40,10 @@ def test_t4_there_and_back():
     assert mean == pytest.approx(Z, abs=1e-10)
     assert spread == pytest.approx(SD, abs=1e-6)
     assert heated.reverse_annealed_moment(TABLE, kernels) == pytest.approx(0.0897043556, abs=1e-10)
-    # Moves of the wrong rung are not unbiased.
+    # Moves of the wrong rung are not unbiased, in either direction.
     shifted = [enumeration.cycle_metropolis(row) for row in TABLE[2:]]
     assert abs(heated.annealed_moment(TABLE, shifted) - Z) > 0.1
+    assert abs(heated.reverse_annealed_moment(TABLE, kernels[::-1]) - 1 / Z) > 1e-3
 
 
 class Five(Cycle):
@@ -128,23 +129,28 @@ def test_adding_rows_is_an_anneal_too(seed: int):
     """From no rows to all of them, with evidence known; each anneal has an order of its own."""
     # Rows so wide that the weights of the way back have a variance, and a small one.
     model = ConjugateNormal(jnp.asarray(ROWS), noise_sd=4.0)
-    ladder = PrefixLadder(
-        model.hot, model.terms, ROWS, [0, 2, 5, 12], draw_prior=lambda key: model.draw(key, 0.0)
-    )
-    params = Params(jnp.full((4, 1), 0.6), jnp.ones((4, 1)))
-    sampler = AnnealedImportance(ladder, hmc(2), params, None, lambda k: model.draw(k, 1.0))
     truth = float(model.log_normaliser(1.0))
+    params = Params(jnp.full((4, 1), 0.6), jnp.ones((4, 1)))
+
+    def sampler_on(kind: type[PrefixLadder]) -> AnnealedImportance:
+        ladder = kind(
+            model.hot, model.terms, ROWS, [0, 2, 5, 12], draw_prior=lambda k: model.draw(k, 0.0)
+        )
+        return AnnealedImportance(ladder, hmc(2), params, None, lambda k: model.draw(k, 1.0))
 
     @eqx.filter_jit
-    def weights(keys: Array) -> tuple[Array, Array, Array]:
+    def weights(sampler: AnnealedImportance, keys: Array) -> tuple[Array, Array, Array]:
         state = sampler.init(jnp.zeros(1))
         found, infos = jax.lax.map(lambda k: sampler.step(k, state), keys)
         assert found.log_weight_reverse is not None
         return found.log_weight - truth, found.log_weight_reverse + truth, infos.num_rows
 
-    there, back, rows = weights(jax.random.split(jax.random.key(seed), 4000))
+    keys = jax.random.split(jax.random.key(seed), 4000)
+    there, back, rows = weights(sampler_on(PrefixLadder), keys)
     assert abs(z_score(jnp.exp(there), 1.0)) < 4.5
     assert abs(z_score(jnp.exp(back), 1.0)) < 4.5
+    unlifted, _, _ = weights(sampler_on(broken.UnliftedLadder), keys)
+    assert abs(z_score(jnp.exp(unlifted), 1.0)) > 8
     # There: 2 rows, then 3 evaluations on 2 and 3 more rows, 3 on 5 and 7 more. Back: all 12 rows,
     # then moves on 5 and on 2.
     assert np.unique(np.asarray(rows)) == pytest.approx([2 + 6 + 3 + 15 + 7 + 12 + 15 + 7 + 6 + 3])
@@ -159,6 +165,7 @@ def test_conditional_effective_size():
     wanted = (w @ v) ** 2 / (w @ v**2)
     found = jnp.exp(log_conditional_ess(jnp.asarray(0.4), tilts, logs + 3.0))
     assert float(found) == pytest.approx(wanted, rel=1e-12)
+    assert broken.unconditional_ess(v) != pytest.approx(wanted, rel=1e-3)
 
 
 def test_betas_by_conditional_ess(key: Key):

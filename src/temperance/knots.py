@@ -24,7 +24,6 @@ def params_at(knots: Float[Array, " rungs"], params: Params, beta: Scalar) -> Pa
     def between(values: Array) -> Array:
         if values.ndim == 3:
             return (1 - share) * values[low] + share * values[low + 1]
-        logs = jnp.log(values)
-        return jnp.exp((1 - share) * logs[low] + share * logs[low + 1])
+        return jnp.exp((1 - share) * jnp.log(values[low]) + share * jnp.log(values[low + 1]))
 
     return Params(between(params.step_size), between(params.factor))

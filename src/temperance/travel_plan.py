@@ -29,6 +29,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 
 from temperance._types import Options
 from temperance.geometric import GeometricLadder
+from temperance.ladder import weighted
 from temperance.move import Params
 from temperance.plan import Plan, Stage, start_chains
 from temperance.problem import Problem
@@ -58,10 +59,10 @@ class Weighing(NamedTuple):
     def after(self, sampler: Any, state: PyTree, info: Any) -> "Weighing":
         """What is known after one more step of every chain."""
         components = state.points.components  # (chain, rung, component)
-        increments = jax.vmap(jax.vmap(sampler.ladder.increments))(components)
-        pairs = jnp.arange(self.log_up.shape[0])
-        up = 0.5 * increments[:, pairs, pairs]
-        down = -0.5 * increments[:, pairs + 1, pairs]
+        steps = jnp.diff(sampler.ladder.weight_table(), axis=0)
+        by_pair = jax.vmap(jax.vmap(weighted), in_axes=(None, 0))
+        up = 0.5 * by_pair(steps, components[:, :-1])
+        down = -0.5 * by_pair(steps, components[:, 1:])
         return Weighing(
             self.inner.after(sampler, state, info),
             jnp.logaddexp(self.log_up, logsumexp(_possible(up), axis=0)),

@@ -1,7 +1,8 @@
 """Figure 2: errors of log Z, means and covariances against run time, on the paper's ten Boltzmann machine relaxations.
 
     ais K       100 anneals through K temperatures; an error for each K
-    st          simulated tempering on 1000 temperatures, Rao-Blackwellised
+    st          simulated tempering on 1000 temperatures, Rao-Blackwellised, with weights that short rounds of the chain
+                itself learn first
     gibbs-ct    continuous tempering, beta drawn from its law given x
     gibbs-profile   the same with a profile of log Z that short rounds of the chain itself learn first (not in the paper)
     joint-ct    continuous tempering, (x, u) moved together
@@ -22,7 +23,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from boltzmann_chains import follow, learn
+from boltzmann_chains import Tempering, follow, learn
 from boltzmann_curves import write
 from boltzmann_figure import draw
 from boltzmann_problem import MOMENTS, System, read_system, system
@@ -116,7 +117,8 @@ def _chains(problem: System, sampler: Any, seconds: float, seed: int) -> dict[st
     learning, log_zeta = 0.0, problem.log_zeta
     if isinstance(sampler, Learnt):
         sampler, learning = learn(sampler.sampler, NUM_CHAINS, seed)
-        log_zeta = float(sampler.log_z[-1])
+        last = sampler.log_z if isinstance(sampler, tp.GibbsTempering) else -sampler.log_weights
+        log_zeta = float(last[-1])
     course = follow(sampler, NUM_CHAINS, seed, seconds, NUM_BLOCKS, DISCARD)
     spent = course.seconds + learning
     ends = np.unique(np.geomspace(1, NUM_BLOCKS, NUM_POINTS).round().astype(int)) - 1
@@ -177,9 +179,9 @@ def _point(
 
 
 class Learnt(NamedTuple):
-    """A chain that first learns a profile of log Z, in time that counts."""
+    """A chain that first learns log Z along its path, in time that counts."""
 
-    sampler: tp.GibbsTempering
+    sampler: Tempering
 
 
 def sampler_of(problem: System, name: str) -> Any:
@@ -203,7 +205,8 @@ def sampler_of(problem: System, name: str) -> Any:
         return tp.AnnealedImportance(ladder, move, params, jnp.asarray([0.0, 1.0]))
     params = tp.Params(jnp.full((betas.size, 1), size), jnp.asarray(scales(problem, betas)))
     if kind == "st":
-        return tp.SimulatedTempering(ladder, move, params, -jnp.asarray(betas) * log_zeta)
+        # The weights begin as a straight line.
+        return Learnt(tp.SimulatedTempering(ladder, move, params, -jnp.asarray(betas) * log_zeta))
     chain = tp.GibbsTempering(ladder, move, params, jnp.asarray(betas) * log_zeta)
     return Learnt(chain) if kind == "gibbs-profile" else chain
 

@@ -20,6 +20,9 @@ from jax.scipy.special import logsumexp
 from temperance.inverse_temperature import draw_beta
 from temperance.samplers.continuous import GibbsTempering, JointTempering
 from temperance.samplers.run import chain_keys, step_chains
+from temperance.samplers.simulated import SimulatedTempering
+
+Tempering = GibbsTempering | SimulatedTempering
 
 
 class Sums(NamedTuple):
@@ -104,15 +107,17 @@ ROUNDS = (50, 100, 200)
 
 @eqx.filter_jit
 def weigh(
-    sampler: GibbsTempering, state: Any, key: jax.Array, count: jax.Array
+    sampler: Tempering, state: Any, key: jax.Array, count: jax.Array
 ) -> tuple[Any, jax.Array]:
-    """`count` steps of every chain, and log Z at the knots by the density of beta there given each x."""
+    """`count` steps of every chain, and log Z at the knots or rungs by how likely each is given x."""
     num_chains = jax.tree.leaves(state)[0].shape[0]
     knots = sampler.ladder.betas
 
     def densities(state: Any) -> jax.Array:
+        if isinstance(sampler, SimulatedTempering):
+            return state.log_probabilities - sampler.log_weights
         tilt = sampler.ladder.tilt(state.point.components)
-        return knots * tilt - sampler.log_z - logsumexp(state.law.log_masses)
+        return knots * tilt - logsumexp(state.law.log_masses)
 
     def one(step: jax.Array, carry: tuple[Any, jax.Array]) -> tuple[Any, jax.Array]:
         state, logs = carry
@@ -120,13 +125,22 @@ def weigh(
         return state, jnp.logaddexp(logs, logsumexp(jax.vmap(densities)(state), axis=0))
 
     begin = state, jnp.full(knots.shape, -jnp.inf)
-    state, logs = jax.lax.fori_loop(0, count, one, begin)
-    log_z = logs + sampler.log_z
+    state, log_z = jax.lax.fori_loop(0, count, one, begin)
     return state, log_z - log_z[0]
 
 
-def learn(sampler: GibbsTempering, num_chains: int, seed: int) -> tuple[GibbsTempering, float]:
-    """The sampler with a profile of log Z that short rounds of its own chains give it, and their CPU seconds."""
+def _weighed(sampler: Tempering, state: Any, log_z: jax.Array) -> tuple[Tempering, Any]:
+    """The sampler with log Z as found; what a state carries of the law of beta is made anew."""
+    if isinstance(sampler, SimulatedTempering):
+        sampler = eqx.tree_at(lambda one: one.log_weights, sampler, -log_z)
+        logs = jax.vmap(sampler.log_probabilities)(state.point)
+        return sampler, state._replace(log_probabilities=logs)
+    sampler = eqx.tree_at(lambda one: one.log_z, sampler, log_z)
+    return sampler, state._replace(law=jax.vmap(sampler.law)(state.point))
+
+
+def learn(sampler: Tempering, num_chains: int, seed: int) -> tuple[Tempering, float]:
+    """The sampler with the log Z that short rounds of its own chains give it, and their CPU seconds."""
     key_start, key = jax.random.split(jax.random.fold_in(jax.random.key(seed), 1))
     starts = jax.random.split(key_start, num_chains)
     state = start(sampler, starts)
@@ -136,9 +150,7 @@ def learn(sampler: GibbsTempering, num_chains: int, seed: int) -> tuple[GibbsTem
     for number, length in enumerate(ROUNDS):
         key_round = jax.random.fold_in(key, number)
         state, log_z = weigh(sampler, state, key_round, jnp.asarray(length))
-        sampler = eqx.tree_at(lambda one: one.log_z, sampler, log_z)
-        # The law that a state carries is that of the profile it was made with.
-        state = state._replace(law=jax.vmap(sampler.law)(state.point))
+        sampler, state = _weighed(sampler, state, log_z)
     jax.block_until_ready(state)
     return sampler, time.process_time() - before
 

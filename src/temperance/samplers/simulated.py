@@ -29,9 +29,10 @@ from temperance.samplers.trips import Trips, none_yet, travelled
 
 
 class SimulatedState(NamedTuple):
-    """The point, the rung of its last move, and how far the chain has travelled."""
+    """The point with log P(k | x), the rung of its last move, and how far it has travelled."""
 
     point: Point
+    log_probabilities: Float[Array, " rungs"]
     rung: Int[Array, ""]
     trips: Trips
 
@@ -63,7 +64,8 @@ class SimulatedTempering(eqx.Module):
 
     def init(self, position: Position) -> SimulatedState:
         point = self.ladder.evaluate(position, gradient=self.move.uses_gradient)
-        return SimulatedState(point, jnp.zeros((), int), none_yet())
+        logs = self.log_probabilities(point)
+        return SimulatedState(point, logs, jnp.zeros((), int), none_yet())
 
     def log_probabilities(self, point: Point) -> Float[Array, " rungs"]:
         """Log P(k | x) for every rung."""
@@ -75,7 +77,7 @@ class SimulatedTempering(eqx.Module):
     def step(self, key: Key, state: SimulatedState) -> tuple[SimulatedState, PlainInfo]:
         key_rung, key_move = jax.random.split(key)
         # One number for the whole table: a categorical draw would take one for each rung.
-        below = jnp.cumsum(jnp.exp(self.log_probabilities(state.point)))
+        below = jnp.cumsum(jnp.exp(state.log_probabilities))
         uniform = jax.random.uniform(key_rung, dtype=below.dtype)
         rung = jnp.sum(below < uniform * below[-1])
         rung = jnp.minimum(rung, self.ladder.num_rungs - 1)
@@ -83,11 +85,12 @@ class SimulatedTempering(eqx.Module):
         point, info = self.move.step(key_move, state.point, self.ladder.at(rung), params)
         height = rung / (self.ladder.num_rungs - 1)
         trips = travelled(state.trips, height.astype(below.dtype))
-        return SimulatedState(point, rung, trips), info_of_one(info)
+        logs = self.log_probabilities(point)
+        return SimulatedState(point, logs, rung, trips), info_of_one(info)
 
     def trail(self, state: SimulatedState) -> dict[str, Array]:
         """What every step leaves behind: its weights."""
-        logs = self.log_probabilities(state.point)
+        logs = state.log_probabilities
         return {"log_weight": logs[-1], "log_weight_base": logs[0]}
 
     def snapshot(self, state: SimulatedState) -> dict[str, Any]:
