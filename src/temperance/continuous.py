@@ -120,7 +120,7 @@ class JointLadder(AbstractUniformLadder):
         )
 
     def _components(self, position: Heated) -> Float[Array, "3"]:
-        ends = jnp.stack([self.hot(position.x), self.cold(position.x)])
+        ends = evaluate((self.hot, self.cold), position.x, gradient=False).components
         return self._combine(ends, position.u)
 
     def _combine(self, ends: Float[Array, "2"], u: Scalar) -> Float[Array, "3"]:

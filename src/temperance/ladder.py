@@ -32,6 +32,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PyTree
 
 from temperance._types import Key, LogDensity, Point, Position, Scalar
+from temperance.apart import seen_by
 from temperance.batching import merged
 
 Rungs = Int[Array, ""] | int
@@ -51,7 +52,8 @@ def weighted(weights: Float[Array, " components"], values: Float[Array, " compon
 def evaluate(densities: Sequence[LogDensity], position: Position, *, gradient: bool) -> Point:
     """Each component once at `position`, with its gradient if asked."""
     if not gradient:
-        return Point(position, jnp.stack([density(position) for density in densities]), None)
+        values = [density(seen_by(density, position)) for density in densities]
+        return Point(position, jnp.stack(values), None)
     flat, unravel = ravel_pytree(position)
     pairs = [jax.value_and_grad(lambda v, f=f: f(unravel(v)))(flat) for f in densities]
     return Point(position, jnp.stack([v for v, _ in pairs]), tuple(g for _, g in pairs))

@@ -6,7 +6,7 @@ two layouts of the same structure are equal, so a program compiled for one serve
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -16,6 +16,13 @@ from jaxtyping import Array, ArrayLike, Float, PyTree
 
 from temperance._types import Position, Scalar
 from temperance.errors import PositionError
+
+
+@runtime_checkable
+class InPieces(Protocol):
+    """A vector that is kept leaf by leaf, such as `Apart`."""
+
+    def pieces(self) -> list[Array]: ...
 
 
 class Layout(eqx.Module):
@@ -59,11 +66,16 @@ class Layout(eqx.Module):
             )
         return jnp.concatenate([jnp.ravel(jnp.asarray(leaf, float)) for leaf in leaves])
 
-    def unravel(self, vector: Float[Array, " d"]) -> Position:
-        leaves, start = [], 0
-        for shape in self.shapes:
-            leaves.append(vector[start : start + prod(shape)].reshape(shape))
-            start += prod(shape)
+    def unravel(self, vector: "Float[Array, ' d'] | InPieces") -> Position:
+        if isinstance(vector, InPieces):
+            pieces = vector.pieces()
+        else:
+            stops = np.cumsum([prod(shape) for shape in self.shapes])
+            pieces = [
+                vector[stop - prod(shape) : stop]
+                for stop, shape in zip(stops, self.shapes, strict=True)
+            ]
+        leaves = [piece.reshape(shape) for piece, shape in zip(pieces, self.shapes, strict=True)]
         return jax.tree.unflatten(self.structure, leaves)
 
     def split(self, draws: np.ndarray) -> dict[str, np.ndarray]:
@@ -82,7 +94,7 @@ class OnVector(eqx.Module):
     density: Callable[..., Scalar]
     layout: Layout
 
-    def __call__(self, vector: Float[Array, " d"]) -> Scalar:
+    def __call__(self, vector: Float[Array, " d"] | InPieces) -> Scalar:
         return self.density(self.layout.unravel(vector))
 
 

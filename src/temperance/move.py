@@ -22,6 +22,8 @@ from jaxtyping import Array, Bool, Float, Int
 from temperance._types import Key, Point
 from temperance.errors import MoveError
 from temperance.ladder import AbstractLadder, Rung
+from temperance.layout import Layout
+from temperance.problem import Problem, Target
 
 
 class Params(NamedTuple):
@@ -82,6 +84,10 @@ class AbstractMove(eqx.Module):
     def reads_rows(self) -> bool:
         """Whether it runs where points know their log prior alone, and reads a few rows a step."""
         return False
+
+    def placed(self, problem: Problem | Target, layout: Layout) -> "AbstractMove":
+        """The move where positions are vectors of this layout, with what the problem tells it."""
+        return self
 
     def check_ladder(self, ladder: AbstractLadder) -> None:
         """Raise where the move cannot run on a ladder."""

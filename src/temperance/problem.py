@@ -20,7 +20,7 @@ from jaxtyping import Array, ArrayLike, Float, PyTree
 from temperance._types import Data, Key, LogDensity, Position, Scalar, Terms
 from temperance.errors import ArgumentError, DataError
 from temperance.fetch import remote
-from temperance.layout import DrawVector, Layout, OnVector
+from temperance.layout import DrawVector, InPieces, Layout, OnVector
 
 Dims = Mapping[str, Sequence[str]] | None
 Coords = Mapping[str, Sequence[Any]] | None
@@ -153,7 +153,7 @@ class Likelihood(eqx.Module):
     layout: Layout
     log_likelihood: Callable[[Position, Data], Scalar] | None = None
 
-    def __call__(self, vector: Float[Array, " d"]) -> Scalar:
+    def __call__(self, vector: Float[Array, " d"] | InPieces) -> Scalar:
         position = self.layout.unravel(vector)
         if self.log_likelihood is not None:
             return self.log_likelihood(position, self.data)
@@ -176,7 +176,11 @@ class Posterior(eqx.Module):
     log_prior: LogDensity
     log_likelihood: Likelihood
 
-    def __call__(self, vector: Float[Array, " d"]) -> Scalar:
+    @property
+    def layout(self) -> Layout:
+        return self.log_likelihood.layout
+
+    def __call__(self, vector: Float[Array, " d"] | InPieces) -> Scalar:
         return self.log_prior(vector) + self.log_likelihood(vector)
 
 

@@ -169,7 +169,7 @@ def _tuned(
 ) -> tuple[Job, str]:
     method = method_named(name)
     check_options(method, options)
-    kernel = traceable(move_named(move, method.move))
+    kernel = traceable(move_named(move, method.move).placed(problem, densities.layout))
     if name == "mint":
         kernel = mint_move(problem, kernel, options)
     if method.needs_base and densities.hot is None:

@@ -10,7 +10,9 @@ import jax.numpy as jnp
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError, MoveError
 from temperance.ladder import AbstractLadder, Rung
+from temperance.layout import Layout
 from temperance.move import AbstractMove, BatchInfo, Info, Params
+from temperance.problem import Problem, Target
 
 
 class Repeat(AbstractMove):
@@ -34,6 +36,9 @@ class Repeat(AbstractMove):
 
     def sees_gradients(self) -> bool:
         return self.move.sees_gradients()
+
+    def placed(self, problem: Problem | Target, layout: Layout) -> AbstractMove:
+        return replace(self, move=self.move.placed(problem, layout))
 
     @property
     def reads_rows(self) -> bool:
@@ -120,6 +125,10 @@ class Alternate(AbstractMove):
             one.slope if one.slope is not None else two.slope,
             _of_both(one.batch, two.batch),
         )
+
+    def placed(self, problem: Problem | Target, layout: Layout) -> AbstractMove:
+        first, second = (move.placed(problem, layout) for move in (self.first, self.second))
+        return replace(self, first=first, second=second)
 
     @property
     def reads_rows(self) -> bool:
