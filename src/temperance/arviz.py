@@ -5,6 +5,8 @@ posterior                the position's leaves by name, or what `constrain` make
 unconstrained_posterior  the position's leaves by name, where there is a `constrain`
 sample_stats             lp, acceptance_rate, diverging, ... (chain, draw)
 tempering                what the ladder did: betas, swap acceptance, replicas, round trips, barrier
+ensemble                 what differs between the members of each draw's ensemble, and how likely
+                         each was, (chain, draw, member, ...)
 evidence                 log Z by each estimator, with its standard error
 """
 
@@ -28,6 +30,7 @@ def to_datatree(
     coords: Mapping[str, Sequence[Any]] | None,
     attrs: Mapping[str, Any],
     unconstrained: Mapping[str, np.ndarray] | None = None,
+    ensemble: Mapping[str, np.ndarray] | None = None,
 ) -> xr.DataTree:
     """The tree of a run; draws and `sample_stats` lead with (chain, draw)."""
     named = {name: list(axes) for name, axes in (dims or {}).items()}
@@ -46,6 +49,8 @@ def to_datatree(
                 )
             )
             tree["unconstrained_posterior"].attrs = {}
+    if ensemble:
+        tree["ensemble"] = xr.DataTree(_with_members(ensemble, named))
     if tempering:
         tree["tempering"] = xr.DataTree(xr.Dataset(dict(tempering)))
     if evidence:
@@ -54,6 +59,17 @@ def to_datatree(
         tree[group].attrs = {}
     tree.attrs = dict(attrs)
     return tree
+
+
+def _with_members(
+    ensemble: Mapping[str, np.ndarray], dims: Mapping[str, list[str]]
+) -> xr.Dataset:
+    """Variables that lead with (chain, draw, member)."""
+    found = {}
+    for name, array in ensemble.items():
+        own = dims.get(name, [f"{name}_dim_{i}" for i in range(array.ndim - 3)])
+        found[name] = (("chain", "draw", "member", *own), array)
+    return xr.Dataset(found)
 
 
 def _shared(

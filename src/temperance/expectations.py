@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from temperance.errors import ArgumentError, ResultError
+from temperance.members import GROUP, over_members
 from temperance.weighted import relative, weighted_mean
 
 UNDER = {"target": "log_weight", "base": "log_weight_base"}
@@ -16,13 +17,16 @@ def expectation(
     function: str | Callable[..., Any] | None = None,
     *,
     under: str = "target",
+    members: bool = True,
 ) -> Any:
     """The expectation of something under the target, or under the base, of a run.
 
     `function` is a variable's name, or takes the posterior's variables by name as arrays (chain,
     draw, ...) and returns one; without it every variable is meant, and a dict by name comes back.
     Runs without weights are taken as they are. Each answer is an `Expectation`: value, standard
-    error, standard deviation and effective size.
+    error, standard deviation and effective size. After an ensemble move each draw counts as the
+    mean over all members of its ensemble, which has less variance, and the standard deviation is
+    that of these means; `members=False` takes the selected ones alone.
     """
     if under not in UNDER:
         raise ArgumentError(f"under: wanted 'target' or 'base', got {under!r}")
@@ -38,19 +42,31 @@ def expectation(
         logs = None
     apart = "log_weight_base" not in stats and logs is not None
     variables = {str(name): array.values for name, array in posterior.data_vars.items()}
-    if function is None:
-        return {n: weighted_mean(v, logs, independent=apart) for n, v in variables.items()}
-    if isinstance(function, str):
-        if function not in variables:
+    averaged = members and GROUP in tree.children
+    if function is None or isinstance(function, str):
+        if function is not None and function not in variables:
             raise ArgumentError(f"function: wanted one of {sorted(variables)}, got {function!r}")
-        return weighted_mean(variables[function], logs, independent=apart)
+        if averaged:
+            fast = [name for name in variables if name in tree[GROUP].data_vars]
+            variables |= {n: over_members(tree, _named(n), variables) for n in fast}
+        if isinstance(function, str):
+            return weighted_mean(variables[function], logs, independent=apart)
+        return {n: weighted_mean(v, logs, independent=apart) for n, v in variables.items()}
+    wanted = (posterior.sizes["chain"], posterior.sizes["draw"])
     values = np.asarray(function(**variables), float)
-    if values.shape[:2] != (posterior.sizes["chain"], posterior.sizes["draw"]):
+    if values.shape[:2] != wanted:
         raise ArgumentError(
             "function: wanted one value for each chain and draw, shape "
-            f"({posterior.sizes['chain']}, {posterior.sizes['draw']}, ...), got {values.shape}"
+            f"({wanted[0]}, {wanted[1]}, ...), got {values.shape}"
         )
+    if averaged:
+        values = over_members(tree, function, variables)
     return weighted_mean(values, logs, independent=apart)
+
+
+def _named(name: str) -> Callable[..., Any]:
+    """The function that picks one variable."""
+    return lambda **variables: variables[name]
 
 
 def resample(tree: Any, num_draws: int | None = None, *, seed: int = 0) -> Any:

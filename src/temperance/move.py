@@ -111,6 +111,10 @@ class AbstractMove(eqx.Module):
         """A starting point with what the move keeps beside the position."""
         return point
 
+    def keepsakes(self, point: Point) -> dict[str, Array]:
+        """What a draw keeps of the move's last step beside the position, by name."""
+        return {}
+
     def draw_start(self) -> Callable[[Key], Float[Array, " d"]] | None:
         """Where to start, as a vector, if the move knows better than the prior."""
         return None

@@ -17,7 +17,9 @@ from temperance.errors import FileFormatError, ResultError
 from temperance.evidence import bridges, mbar, stepping_stones
 from temperance.jobs import Finished
 from temperance.layout import Layout
+from temperance.members import member_group
 from temperance.move import AbstractMove
+from temperance.moves.combine import Repeat
 from temperance.moves.minibatch import Mint
 from temperance.moves.pseudo_marginal import PseudoMarginal
 from temperance.prefix import PrefixLadder
@@ -65,7 +67,20 @@ def result_tree(
             **work(draws, finished, attrs["num_rows"]),
         },
         None if constrained is None else position,
+        _members(draws, sampler, layout, problem),
     )
+
+
+def _members(
+    draws: dict[str, np.ndarray], sampler: Any, layout: Layout, problem: Problem | Target
+) -> dict[str, np.ndarray]:
+    """What differs between the members of an ensemble move's draws."""
+    if "members" not in draws:
+        return {}
+    move = sampler.move
+    while isinstance(move, Repeat):
+        move = move.move
+    return member_group(draws, layout, move.fast_index(layout), problem.constrain)
 
 
 def _group(draws: dict[str, np.ndarray], finished: Finished, num_rows: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError, MoveError
@@ -57,6 +58,9 @@ class Repeat(AbstractMove):
 
     def remember(self, point: Point, rung: Rung) -> Point:
         return self.move.remember(point, rung)
+
+    def keepsakes(self, point: Point) -> dict[str, Array]:
+        return self.move.keepsakes(point)
 
     def draw_start(self) -> Any:
         return self.move.draw_start()

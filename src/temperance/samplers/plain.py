@@ -98,7 +98,7 @@ class Plain(eqx.Module):
 
     def snapshot(self, state: PlainState) -> dict[str, Any]:
         """What a draw keeps."""
-        record = {"position": state.point.position}
+        record = {"position": state.point.position} | self.move.keepsakes(state.point)
         # Where rows are read a few at a time, nobody knows the log density of a draw.
         if not self.move.reads_rows:
             record["lp"] = self._top.log_density(state.point)
