@@ -61,9 +61,7 @@ def to_datatree(
     return tree
 
 
-def _with_members(
-    ensemble: Mapping[str, np.ndarray], dims: Mapping[str, list[str]]
-) -> xr.Dataset:
+def _with_members(ensemble: Mapping[str, np.ndarray], dims: Mapping[str, list[str]]) -> xr.Dataset:
     """Variables that lead with (chain, draw, member)."""
     found = {}
     for name, array in ensemble.items():

@@ -211,7 +211,7 @@ def _plain(value: Any, name: str) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: getattr(value, f.name, None) for f in dataclasses.fields(value)}
         return {"type": type(value).__qualname__} | _plain(fields, name)
-    if isinstance(value, PurePath | np.dtype | type):
+    if isinstance(value, PurePath | np.dtype | type | jax.tree_util.PyTreeDef):
         return str(value)
     return _describe_code(value, f"the option {name!r}")
 

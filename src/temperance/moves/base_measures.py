@@ -36,6 +36,8 @@ from temperance.problem import Base
 
 Fast = Float[Array, " fast"]
 Members = Float[Array, "members fast"]
+# NumPy's arrays keep double precision until the run that uses them says otherwise.
+Widths = Float[Array, " fast"] | Float[np.ndarray, " fast"]
 
 
 class AbstractMeasure(eqx.Module):
@@ -81,7 +83,7 @@ class Independent(AbstractMeasure):
 class Exchangeable(AbstractMeasure):
     """Members around a centre that is flat a priori, with standard deviations `scale`."""
 
-    scale: Array | None = None
+    scale: Widths | None = None
 
     def spread(self, key: Key, fast: Fast, scale: Fast, num_members: int) -> Members:
         width = scale if self.scale is None else self.scale
@@ -94,7 +96,7 @@ class Grid(AbstractMeasure):
     """A lattice whose extent is uniform between `extent[0]` and `extent[1]` times `scale`."""
 
     extent: tuple[float, float] = eqx.field(static=True)
-    scale: Array | None = None
+    scale: Widths | None = None
 
     def spread(self, key: Key, fast: Fast, scale: Fast, num_members: int) -> Members:
         width = scale if self.scale is None else self.scale
@@ -125,15 +127,15 @@ class Markov(AbstractMeasure):
     """
 
     correlation: float = eqx.field(static=True)
-    scale: Array | None = None
-    centre: Array | None = None
+    scale: Widths | None = None
+    centre: Widths | None = None
 
     def spread(self, key: Key, fast: Fast, scale: Fast, num_members: int) -> Members:
         width = scale if self.scale is None else self.scale
         key_place, key_steps = jax.random.split(key)
         place = jax.random.randint(key_place, (), 0, num_members)
         noise = jax.random.normal(key_steps, (2, num_members, fast.size), fast.dtype)
-        centre = jnp.zeros_like(fast) if self.centre is None else self.centre
+        centre = jnp.zeros_like(fast) if self.centre is None else jnp.asarray(self.centre)
         pull = 1.0 if self.centre is None else self.correlation
         size = 1.0 if self.centre is None else (1.0 - self.correlation**2) ** 0.5
 
@@ -170,11 +172,12 @@ class Markov(AbstractMeasure):
 class Constellation(AbstractMeasure):
     """Given points, shifted so that one of them is the current value, each as likely as another."""
 
-    points: Members
+    points: Float[Array, "members fast"] | Float[np.ndarray, "members fast"]
 
     def spread(self, key: Key, fast: Fast, scale: Fast, num_members: int) -> Members:
         own = jax.random.randint(key, (), 0, num_members)
-        return self.points + (fast - self.points[own])[None]
+        points = jnp.asarray(self.points)
+        return points + (fast - points[own])[None]
 
     def check_members(self, num_members: int, num_fast: int) -> None:
         if self.points.shape != (num_members, num_fast):
@@ -225,13 +228,13 @@ def markov(
             "scale: an autoregression around a centre needs its standard deviations, because "
             "they are part of its density; give scale=..."
         )
-    middle = None if centre is None else np.atleast_1d(np.asarray(centre, float))
+    middle: Any = None if centre is None else np.atleast_1d(np.asarray(centre, float))
     return Markov(float(correlation), _widths("scale", scale), middle)
 
 
 def constellation(points: Numbers) -> Constellation:
     """Members at `points`, of shape (members, fast variables), shifted together."""
-    where = np.asarray(points, float)
+    where: Any = np.asarray(points, float)
     where = where[:, None] if where.ndim == 1 else where
     if where.ndim != 2 or where.shape[0] < 2 or not np.isfinite(where).all():
         raise ArgumentError(

@@ -37,10 +37,10 @@ from temperance.move import AbstractMove, Info, Params
 from temperance.moves.base_measures import AbstractMeasure, Independent, Members, measure_of
 from temperance.moves.combine import repeat
 from temperance.moves.ensemble_density import EnsembleLadder
-from temperance.moves.fast_slow import AbstractFastSlow, checked_fast, scales_of
 from temperance.moves.fast_prior import prior_of_fast
+from temperance.moves.fast_slow import AbstractFastSlow, checked_fast, scales_of
 from temperance.moves.metropolis import metropolis
-from temperance.moves.single_site import single_site
+from temperance.moves.single_site import SingleSite, single_site
 from temperance.problem import Problem, Target
 from temperance.two_stage import Cache
 
@@ -108,7 +108,7 @@ class Ensemble(AbstractFastSlow):
 
     def fast_index(self, layout: Layout) -> np.ndarray:
         """Where the fast coordinates are in a vector of this layout."""
-        return Fork.of(np.zeros(layout.dimension), self.fast, layout).fast_index
+        return Fork.of(jnp.zeros(layout.dimension), self.fast, layout).fast_index
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         halves = self.halves(point, rung)
@@ -125,7 +125,7 @@ class Ensemble(AbstractFastSlow):
         else:
             start = ensemble.from_cache(here, point.memory.cache)
         own = params._replace(factor=self._factor(params.factor, fork))
-        end, info = self.update.step(key_update, start, ensemble.at(0), own)
+        end, info = self._update(halves.fast.size).step(key_update, start, ensemble.at(0), own)
         slow, members = ensemble.opened(end.position)
         table, cache = end.memory
         log_ratios = ensemble.log_ratios(table, members)
@@ -146,6 +146,18 @@ class Ensemble(AbstractFastSlow):
                 "sampler built by hand give base=independent(density) with a density of its own"
             )
         return self.measure
+
+    def _update(self, num_fast: int) -> AbstractMove:
+        """The update; where slow variables move one at a time, each of them takes the shift."""
+
+        def with_shift(move: Any) -> Any:
+            return replace(move, trailing=num_fast) if isinstance(move, SingleSite) else move
+
+        if not self.shift:
+            return self.update
+        return jax.tree.map(
+            with_shift, self.update, is_leaf=lambda part: isinstance(part, SingleSite)
+        )
 
     def _factor(self, factor: Array, fork: Fork) -> Array:
         """The part of a root of the covariance that belongs to what the update moves."""
@@ -182,7 +194,7 @@ def ensemble(
     if isinstance(update, str):
         if update not in UPDATES:
             raise unknown_name("update", update, UPDATES)
-        update = single_site() if update == UPDATES[0] else metropolis()
+        update = metropolis() if update == UPDATES[1] else single_site()
     if not isinstance(update, AbstractMove):
         raise ArgumentError(
             f"update: wanted {' or '.join(map(repr, UPDATES))} or a move such as hmc(), got "

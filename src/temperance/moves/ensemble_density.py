@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 from temperance._types import LogDensity, Point, Position, Scalar
 from temperance.ladder import AbstractUniformLadder, Rung, Rungs, weighted
 from temperance.moves.base_measures import AbstractMeasure, Members
-from temperance.moves.fast_slow import Halves
+from temperance.moves.fast_slow import Halves, Slow
 from temperance.two_stage import Cache
 
 Vector = Float[Array, " moving"]
@@ -46,7 +46,7 @@ class EnsembleLadder(AbstractUniformLadder):
         return 1
 
     def densities(self) -> Sequence[LogDensity]:
-        return (self,)
+        return (lambda position: self.as_given(position)[0],)
 
     def weights(self, rung: Rungs) -> Float[Array, " components"]:
         return jnp.ones((1,))
@@ -54,7 +54,7 @@ class EnsembleLadder(AbstractUniformLadder):
     def at(self, rung: Rungs) -> Rung:
         return _Differentiable(self, self.weights(rung))
 
-    def opened(self, position: Vector) -> tuple[Vector, Members]:
+    def opened(self, position: Vector) -> tuple[Slow, Members]:
         """The slow variables and the members of an ensemble."""
         num_slow = self.halves.slow.size
         if not self.shift:
