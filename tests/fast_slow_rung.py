@@ -17,8 +17,8 @@ from jaxtyping import Array
 
 import temperance as tp
 from temperance._types import Key, Point, Position
-from temperance.ladder import Rung
 from temperance.move import AbstractMove, Params
+from temperance.moves.multiset import Multiset
 from temperance.testing import Verdict
 
 RATES, PRECISIONS, BENDS = (1.0, 4.0), (0.5, 3.0), np.array([0.5, -0.3])
@@ -62,23 +62,18 @@ def draw(key: Key) -> Position:
     return {"level": v, "shape": u}
 
 
-def begin(move: AbstractMove, key: Key, point: Point, rung: Rung) -> Point:
-    """An exact point with what the move keeps beside it, as exact."""
-    begun = getattr(move, "begun", None)
-    if begun is None:
-        return point
-    return begun(key, point, move.halves(point, rung))  # pyright: ignore[reportAttributeAccessIssue]
-
-
 class Exact(eqx.Module):
-    """An exact draw at the rung, as a point."""
+    """An exact draw at the rung, as a point, with what a move keeps beside it as exact."""
 
-    move: AbstractMove
+    multiset: Multiset | None = None
+    gradient: bool = eqx.field(static=True, default=False)
 
     def __call__(self, key: Key) -> Point:
         key_draw, key_memory = jax.random.split(key)
-        point = RUNG.evaluate(draw(key_draw), gradient=self.move.uses_gradient)
-        return begin(self.move, key_memory, point, RUNG)
+        point = RUNG.evaluate(draw(key_draw), gradient=self.gradient)
+        if self.multiset is None:
+            return point
+        return self.multiset.begun(key_memory, point, self.multiset.halves(point, RUNG))
 
 
 class Kernel(eqx.Module):
@@ -108,4 +103,5 @@ def run(
     test: Callable[..., Verdict], move: AbstractMove, tuned: Params, seed: int, **kw: Any
 ) -> Verdict:
     back = kw.pop("back", None)
-    return test(Kernel(move, tuned, back), Exact(move), statistics, seed=seed, **kw)
+    exact = Exact(move if isinstance(move, Multiset) else None, move.uses_gradient)
+    return test(Kernel(move, tuned, back), exact, statistics, seed=seed, **kw)
