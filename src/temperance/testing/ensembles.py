@@ -113,11 +113,11 @@ def ensemble(
         by_state = np.bincount(fs, weights[s, list(fs)], num_fast)
         return by_state.sum(), by_state / by_state.sum()
 
-    tries = list(product(zip(*np.nonzero(proposal), strict=True), np.flatnonzero(shifts)))
+    tries = list(product(np.argwhere(proposal).tolist(), np.flatnonzero(shifts).tolist()))
     for f in range(num_fast):
         for fs, chance in base.create(f).items():
             for (s, t), c in tries:
-                there = tuple((one + int(c)) % num_fast for one in fs)
+                there = tuple((one + c) % num_fast for one in fs)
                 (total, stay), (new, go) = selected(s, fs), selected(t, there)
                 if with_joint:
                     total, new = total * base.joint(fs), new * base.joint(there)
