@@ -19,10 +19,16 @@ from temperance.move import AbstractMove, Params
 from temperance.moves.blackjax import elliptical_slice, from_blackjax, nuts, slice_sampling
 from temperance.moves.combine import alternate, repeat
 from temperance.moves.delayed import delayed
+from temperance.moves.dragging import dragging
+from temperance.moves.extra_updates import extra_updates
 from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
 from temperance.moves.mint import mint
+from temperance.moves.multiple_try import multiple_try
+from temperance.moves.multiset import multiset
+from temperance.moves.random_grid import random_grid
+from temperance.moves.single_site import single_site
 from temperance.moves.tuna import tuna
 from temperance.open_rows import open_rows
 from temperance.prefix import PrefixLadder
@@ -55,8 +61,9 @@ __all__ = [
     "ParallelTempering", "Params", "Plain", "Prediction", "PrefixLadder", "Problem", "RowLadder",
     "RowSource", "SimulatedTempering", "SquaredExponential", "Summary", "Target", "TemperanceError",
     "TemperedTransitions", "__version__", "advi", "alternate", "bootstrap", "cite", "delayed",
-    "elliptical_slice", "expectation", "from_blackjax", "from_numpyro", "from_pymc",
-    "gaussian_process", "hmc", "implied_beta", "laplace", "lipschitz", "load", "local_fits",
-    "log_evidence", "mala", "match_moments", "metropolis", "mint", "nuts", "open_rows", "predict",
-    "repeat", "report", "resample", "sample", "save", "slice_sampling", "summary", "tuna",
+    "dragging", "elliptical_slice", "expectation", "extra_updates", "from_blackjax", "from_numpyro",
+    "from_pymc", "gaussian_process", "hmc", "implied_beta", "laplace", "lipschitz", "load",
+    "local_fits", "log_evidence", "mala", "match_moments", "metropolis", "mint", "multiple_try",
+    "multiset", "nuts", "open_rows", "predict", "random_grid", "repeat", "report", "resample",
+    "sample", "save", "single_site", "slice_sampling", "summary", "tuna",
 ]  # fmt: skip

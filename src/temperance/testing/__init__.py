@@ -3,7 +3,15 @@
 Public, because whoever writes a ladder, a move or a model's terms has the same questions to answer.
 """
 
-from temperance.testing import enumeration, heated, minibatches, refreshes, subsamples
+from temperance.testing import (
+    ensembles,
+    enumeration,
+    fast_slow,
+    heated,
+    minibatches,
+    refreshes,
+    subsamples,
+)
 from temperance.testing.constant_swaps import ConstantSwaps, ResetToRung
 from temperance.testing.invariance import Verdict, invariance, reversibility, sequential
 from temperance.testing.joint import joint
@@ -28,7 +36,9 @@ __all__ = [
     "check_ladder",
     "check_terms",
     "check_vmap",
+    "ensembles",
     "enumeration",
+    "fast_slow",
     "heated",
     "invariance",
     "joint",
