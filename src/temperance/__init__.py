@@ -40,23 +40,32 @@ from temperance.samplers.simulated import SimulatedTempering
 from temperance.samplers.transitions import TemperedTransitions
 from temperance.source import ArrayRows, RowSource
 from temperance.summary import Summary, summary
+from temperance.terms.fast_gaussian_process import fast_gaussian_process
 from temperance.terms.gaussian_process import gaussian_process
 from temperance.terms.kernels import AbstractKernel, Matern32, Matern52, SquaredExponential
 from temperance.terms.prediction import Prediction, predict
-from temperance.terms.priors import AbstractPrior, Gamma, HalfNormal, InverseGamma, LogNormal
+from temperance.terms.priors import (
+    AbstractPrior,
+    CorrelatedLogNormal,
+    Gamma,
+    HalfNormal,
+    InverseGamma,
+    LogNormal,
+)
 from temperance.variational import advi, local_fits
 from temperance.weighted import Expectation
 
 __all__ = [
     "AbstractKernel", "AbstractLadder", "AbstractMove", "AbstractPrior", "AbstractUniformLadder",
-    "AnnealedImportance", "ArrayRows", "Bounds", "EnergyLadder", "EquiEnergy", "Expectation", "Fit",
-    "Gamma", "Gaussian", "GeometricLadder", "GibbsTempering", "HalfNormal", "InverseGamma",
-    "JointLadder", "JointTempering", "Laplace", "LocalFit", "LogNormal", "Matern32", "Matern52",
-    "ParallelTempering", "Params", "Plain", "Prediction", "PrefixLadder", "Problem", "RowLadder",
-    "RowSource", "SimulatedTempering", "SquaredExponential", "Summary", "Target", "TemperanceError",
-    "TemperedTransitions", "__version__", "advi", "alternate", "bootstrap", "cite", "delayed",
-    "elliptical_slice", "expectation", "from_blackjax", "from_numpyro", "from_pymc",
-    "gaussian_process", "hmc", "implied_beta", "laplace", "lipschitz", "load", "local_fits",
-    "log_evidence", "mala", "match_moments", "metropolis", "mint", "nuts", "open_rows", "predict",
-    "repeat", "report", "resample", "sample", "save", "slice_sampling", "summary", "tuna",
+    "AnnealedImportance", "ArrayRows", "Bounds", "CorrelatedLogNormal", "EnergyLadder",
+    "EquiEnergy", "Expectation", "Fit", "Gamma", "Gaussian", "GeometricLadder", "GibbsTempering",
+    "HalfNormal", "InverseGamma", "JointLadder", "JointTempering", "Laplace", "LocalFit",
+    "LogNormal", "Matern32", "Matern52", "ParallelTempering", "Params", "Plain", "Prediction",
+    "PrefixLadder", "Problem", "RowLadder", "RowSource", "SimulatedTempering", "SquaredExponential",
+    "Summary", "Target", "TemperanceError", "TemperedTransitions", "__version__", "advi",
+    "alternate", "bootstrap", "cite", "delayed", "elliptical_slice", "expectation",
+    "fast_gaussian_process", "from_blackjax", "from_numpyro", "from_pymc", "gaussian_process",
+    "hmc", "implied_beta", "laplace", "lipschitz", "load", "local_fits", "log_evidence", "mala",
+    "match_moments", "metropolis", "mint", "nuts", "open_rows", "predict", "repeat", "report",
+    "resample", "sample", "save", "slice_sampling", "summary", "tuna",
 ]  # fmt: skip

@@ -10,8 +10,8 @@ has the mathematics of both. Positions hold logarithms:
     cholesky    {"log_length": (D,), "log_ratio": (), "log_scale": ()},    log psi the log_ratio
     spectral    {"log_length": (D,), "log_noise": (), "log_scale": ()}
 
-By Cholesky log sigma = log psi + log eta, with a Jacobian of one. The prior is that of sigma, and is
-evaluated there for every eta: held at one log sigma it would belong to another model.
+By Cholesky log sigma = log psi + log eta, with a Jacobian of one. The prior is that of sigma, and
+is evaluated there for every eta: held at one log sigma it would belong to another model.
 
 exp(-sum_h (nu_h dz_h)^2) is the squared exponential kernel with l_h = 1 / (sqrt(2) nu_h).
 """
@@ -149,12 +149,12 @@ def fast_gaussian_process(
     default CorrelatedLogNormal(log(2)/2, 1.8, 0.69), LogNormal(0, 1.5) and LogNormal(log 0.5, 1.5).
     A covariance exp(-sum (nu dz)^2) is the squared exponential kernel with l = 1 / (sqrt(2) nu).
 
-    `route="cholesky"` makes eta fast. Its positions have log_length, log_ratio = log sigma - log eta
-    and log_scale = log eta, and its results log_noise in place of log_ratio. `route="spectral"`
-    makes eta and sigma fast, for a slow evaluation that costs more. `route="auto"` takes spectral
-    unless that is dearer by more than `fast_costs.MOST`, which follows from the numbers of rows
-    and inputs by costs measured once (`fast_costs.py`), so that it is the same everywhere and
-    a seed gives the same draws; `problem.terms.route` says which it was.
+    `route="cholesky"` makes eta fast. Its positions have log_length, log_scale = log eta and
+    log_ratio = log sigma - log eta, and its results log_noise in place of log_ratio.
+    `route="spectral"` makes eta and sigma fast, for slow evaluations that cost more. `route="auto"`
+    takes spectral unless they cost more than three times as much, by costs that were measured once
+    for many numbers of rows (`temperance.terms.fast_costs`) and not on the machine at hand: a seed
+    then gives the same draws everywhere. `problem.terms.route` says which it is.
     """
     x, targets = checked_rows(inputs, y)
     for name, value in (("constant", constant), ("nugget", nugget)):

@@ -10,10 +10,10 @@ the rows, mean and variance given one member are
 and a noisy observation has eta_m^2 r^2 + sigma_m^2 more. Those of the draw are sum_m w_m mu_m and
 sum_m w_m (v_m + mu_m^2) less its square.
 
-    eta fast            psi is one and the same, so is mu_m, and v_m is linear in eta_m^2: one member
-                        with eta^2 = sum_m w_m eta_m^2 stands for all
-    eta, sigma fast     A = U diag(lambda) U': with h = U' k_* and u = U' y the forms are sums over
-                        h_i u_i and h_i^2 divided by lambda_i + r^2 + psi_m^2
+    eta fast           psi is one and the same, so is mu_m, and v_m is linear in eta_m^2: a member
+                       with eta^2 = sum_m w_m eta_m^2 stands for all
+    eta, sigma fast    A = U diag(lambda) U': with h = U' k_* and u = U' y the forms are sums of
+                       h_i u_i and h_i^2, each divided by lambda_i + r^2 + psi_m^2
 """
 
 import functools
@@ -92,6 +92,8 @@ def over_members(
 ) -> tuple[Array, Array]:
     """Mean and variance of each draw at every new input, (draws, chunks * some)."""
     kernel, level = terms.raised, 1.0 + terms.constant**2
+
+    members = jax.tree.map(lambda part: jnp.asarray(part, float), members)
 
     def of_one(given: tuple[Array, Ensembles]) -> tuple[Array, Array]:
         log_length, (log_weight, log_scale, log_noise) = given

@@ -5,12 +5,12 @@ Given one position, with k + q I = L L' and alpha = (k + q I)^{-1} y as in
 
     E f_* = k_*' alpha,    Var f_* = sigma_f^2 (1 - |L^{-1} k_*|^2),
 
-and a noisy observation there has sigma_n^2 more. A kernel with a constant a^2 has 1 + a^2 for 1, and
-a nugget r adds r^2 to q and sigma_f^2 r^2 to the noise. Over draws of the hyperparameters the mean is the
-mean of the means, and by the law of total variance the variance is the mean of the variances plus
-the variance of the means. Draws are taken one after the other and new inputs some at a time, so
-that memory holds one matrix of n x n and one of n x `CHUNK`, whatever the numbers of draws and of
-new inputs; functions drawn jointly at m new inputs also need one of m x m.
+and a noisy observation there has sigma_n^2 more. A kernel with a constant a^2 has 1 + a^2 for 1,
+and a nugget r adds r^2 to q and sigma_f^2 r^2 to the noise. Over draws of the hyperparameters the
+mean is the mean of the means, and by the law of total variance the variance is the mean of the
+variances plus the variance of the means. Draws are taken one after the other and new inputs some at
+a time, so that memory holds one matrix of n x n and one of n x `CHUNK`, whatever the numbers of
+draws and of new inputs; functions drawn jointly at m new inputs also need one of m x m.
 """
 
 import functools
@@ -80,22 +80,26 @@ def predict(
     members = None
     if isinstance(terms, FastGaussianProcessTerms):
         members = members_of(tree, terms, kept)
+    found: Any = None
     with jax.enable_x64(precision == "double"):
         rows = {name: jnp.asarray(array, float) for name, array in data.items()}
         leaves = [jnp.asarray(positions[name], float) for name in LEAVES]
         points = jnp.asarray(new, float)
         key = jax.random.key(seed) if functions else None
-        model, num_new = Model.of(terms), len(new)
-        *found, draws = _moments(model, leaves, rows, points, noisy, key)
-        if members is not None and terms.route == "cholesky":
-            found = _moments(model, in_one(leaves, members), rows, points, noisy, None)[:2]
-        elif members is not None:
-            members = jax.tree.map(lambda part: jnp.asarray(part, float), members)
-            found = over_members(terms, leaves[0], members, rows, in_chunks(points), noisy)
-        means, variances = (np.asarray(part)[:, :num_new] for part in found)
-        draws = None if draws is None else np.asarray(draws)
+        model = Model.of(terms)
+        draws = None
+        if members is None or functions:
+            *found, draws = _moments(model, leaves, rows, points, noisy, key)
+        if isinstance(terms, FastGaussianProcessTerms) and members is not None:
+            if terms.route == "cholesky":
+                leaves = in_one(leaves, members)
+                *found, _ = _moments(model, leaves, rows, points, noisy, None)
+            else:
+                found = over_members(terms, leaves[0], members, rows, in_chunks(points), noisy)
+        means, variances = (np.asarray(part)[:, : len(new)] for part in found)
     variance = variances.mean(axis=0) + means.var(axis=0)
-    return Prediction(means.mean(axis=0), variance, draws)
+    functions_drawn = None if draws is None else np.asarray(draws)
+    return Prediction(means.mean(axis=0), variance, functions_drawn)
 
 
 class Model(eqx.Module):
@@ -149,7 +153,9 @@ def _moments(
         points = points[:num_new]
         half = _solve(factor, kernel(squared_distances(x, points)))
         rest = kernel(squared_distances(points, points)) - half.T @ half
-        ridge = (added * noisy + model.jitter) / amplitude + 100.0 * num_new * jnp.finfo(x.dtype).eps
+        ridge = (added * noisy + model.jitter) / amplitude + 100.0 * num_new * jnp.finfo(
+            x.dtype
+        ).eps
         spread = jax.lax.linalg.cholesky(rest + ridge * jnp.eye(num_new, dtype=x.dtype))
         normals = jax.random.normal(key, (num_new,), x.dtype)
         return mean, variance, mean + jnp.sqrt(amplitude) * (spread @ normals)

@@ -8,10 +8,10 @@ Jacobian d theta / du = theta:
     half-normal(sigma)        log p(u) = u - e^{2u} / (2 sigma^2) - log sigma + log(2/pi)/2
     inverse gamma(a, b)       log p(u) = -a u - b e^{-u} + a log b - log Gamma(a)
 
-Several parameters may be dependent. Then log p(u) = sum_i log p(u_i | u_<i), and a prior gives these
-terms, so that the sum over its entries is the log density of all of them in either case. For normal
-u_i of mean mu, variance sigma^2 and correlation c each, given the sum s of u_j - mu over the k
-entries before it,
+Several parameters may be dependent. Then log p(u) = sum_i log p(u_i | u_<i), and a prior gives
+these terms, so that in either case the sum over entries is the log density of all of them. For
+normal u_i of mean mu and variance sigma^2, any two of which have correlation c, given the sum s of
+u_j - mu over the k entries before it,
 
     u_i ~ N(mu + c s / (1 + (k - 1) c), sigma^2 (1 - k c^2 / (1 + (k - 1) c))).
 
