@@ -16,10 +16,18 @@ from temperance.interop.front_ends import from_numpyro, from_pymc
 from temperance.ladder import AbstractLadder, AbstractUniformLadder
 from temperance.laplace import Laplace, laplace
 from temperance.move import AbstractMove, Params
+from temperance.moves.base_measures import (
+    constellation,
+    exchangeable,
+    grid,
+    independent,
+    markov,
+)
 from temperance.moves.blackjax import elliptical_slice, from_blackjax, nuts, slice_sampling
 from temperance.moves.combine import alternate, repeat
 from temperance.moves.delayed import delayed
 from temperance.moves.dragging import dragging
+from temperance.moves.ensemble import ensemble
 from temperance.moves.extra_updates import extra_updates
 from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
@@ -46,24 +54,34 @@ from temperance.samplers.simulated import SimulatedTempering
 from temperance.samplers.transitions import TemperedTransitions
 from temperance.source import ArrayRows, RowSource
 from temperance.summary import Summary, summary
+from temperance.terms.fast_gaussian_process import fast_gaussian_process
 from temperance.terms.gaussian_process import gaussian_process
 from temperance.terms.kernels import AbstractKernel, Matern32, Matern52, SquaredExponential
 from temperance.terms.prediction import Prediction, predict
-from temperance.terms.priors import AbstractPrior, Gamma, HalfNormal, InverseGamma, LogNormal
+from temperance.terms.priors import (
+    AbstractPrior,
+    CorrelatedLogNormal,
+    Gamma,
+    HalfNormal,
+    InverseGamma,
+    LogNormal,
+)
 from temperance.variational import advi, local_fits
 from temperance.weighted import Expectation
 
 __all__ = [
     "AbstractKernel", "AbstractLadder", "AbstractMove", "AbstractPrior", "AbstractUniformLadder",
-    "AnnealedImportance", "ArrayRows", "Bounds", "EnergyLadder", "EquiEnergy", "Expectation", "Fit",
-    "Gamma", "Gaussian", "GeometricLadder", "GibbsTempering", "HalfNormal", "InverseGamma",
-    "JointLadder", "JointTempering", "Laplace", "LocalFit", "LogNormal", "Matern32", "Matern52",
-    "ParallelTempering", "Params", "Plain", "Prediction", "PrefixLadder", "Problem", "RowLadder",
-    "RowSource", "SimulatedTempering", "SquaredExponential", "Summary", "Target", "TemperanceError",
-    "TemperedTransitions", "__version__", "advi", "alternate", "bootstrap", "cite", "delayed",
-    "dragging", "elliptical_slice", "expectation", "extra_updates", "from_blackjax", "from_numpyro",
-    "from_pymc", "gaussian_process", "hmc", "implied_beta", "laplace", "lipschitz", "load",
-    "local_fits", "log_evidence", "mala", "match_moments", "metropolis", "mint", "multiple_try",
-    "multiset", "nuts", "open_rows", "predict", "random_grid", "repeat", "report", "resample",
-    "sample", "save", "single_site", "slice_sampling", "summary", "tuna",
+    "AnnealedImportance", "ArrayRows", "Bounds", "CorrelatedLogNormal", "EnergyLadder",
+    "EquiEnergy", "Expectation", "Fit", "Gamma", "Gaussian", "GeometricLadder", "GibbsTempering",
+    "HalfNormal", "InverseGamma", "JointLadder", "JointTempering", "Laplace", "LocalFit",
+    "LogNormal", "Matern32", "Matern52", "ParallelTempering", "Params", "Plain", "Prediction",
+    "PrefixLadder", "Problem", "RowLadder", "RowSource", "SimulatedTempering", "SquaredExponential",
+    "Summary", "Target", "TemperanceError", "TemperedTransitions", "__version__", "advi",
+    "alternate", "bootstrap", "cite", "constellation", "delayed", "dragging", "elliptical_slice",
+    "ensemble", "exchangeable", "expectation", "extra_updates", "fast_gaussian_process",
+    "from_blackjax", "from_numpyro", "from_pymc", "gaussian_process", "grid", "hmc", "implied_beta",
+    "independent", "laplace", "lipschitz", "load", "local_fits", "log_evidence", "mala", "markov",
+    "match_moments", "metropolis", "mint", "multiple_try", "multiset", "nuts", "open_rows",
+    "predict", "random_grid", "repeat", "report", "resample", "sample", "save", "single_site",
+    "slice_sampling", "summary", "tuna",
 ]  # fmt: skip

@@ -21,6 +21,7 @@ differentiating the factorisation costs ten or more.
 """
 
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -77,9 +78,11 @@ def _right(b: Inputs) -> Float[Array, "n columns"]:
     return jnp.concatenate([-2.0 * b, jnp.ones_like(squares), squares], 1)
 
 
-def _panels(kernel: AbstractKernel, arguments: Arguments, *, slopes: bool) -> tuple[Panels, Panels]:
+def panels_of(
+    kernel: AbstractKernel, log_length: Lengths, inputs: Inputs, *, slopes: bool
+) -> tuple[Panels, Panels]:
     """The panels of k and, if asked, of f."""
-    a = scaled(arguments.log_length, arguments.inputs)
+    a = scaled(log_length, inputs)
     left, right = _left(a), _right(a)
     squares = [left[first:last] @ right[first:].T for first, last in cuts(a.shape[0])]
     if not slopes:
@@ -96,12 +99,13 @@ def _amplitude_and_ratio(jitter: float, arguments: Arguments) -> tuple[Scalar, S
 
 def terms(kernel: AbstractKernel, jitter: float, arguments: Arguments) -> Vector:
     """The log p(y_i | y_<i, x): -inf from where on the covariance is not positive definite."""
-    panels, _ = _panels(kernel, arguments, slopes=False)
+    panels, _ = panels_of(kernel, arguments.log_length, arguments.inputs, slopes=False)
     amplitude, ratio = _amplitude_and_ratio(jitter, arguments)
-    return _terms(*whitened(panels, arguments.y, ratio), amplitude)
+    return terms_of(*whitened(panels, arguments.y, ratio), amplitude)
 
 
-def _terms(z: Vector, diagonal: Vector, amplitude: Scalar) -> Vector:
+def terms_of(z: Vector, diagonal: Vector, amplitude: Scalar) -> Vector:
+    """The terms of a covariance sigma_f^2 L L', by z = L^{-1} y and the diagonal of L."""
     logs = jnp.log(diagonal) + 0.5 * jnp.log(2.0 * jnp.pi * amplitude)
     values = -0.5 * z**2 / amplitude - logs
     return jnp.where(jnp.isfinite(values), values, -jnp.inf)
@@ -122,13 +126,23 @@ def _differentiate(
     primals: tuple[Arguments],
     tangents: tuple[Arguments],
 ) -> tuple[Scalar, Scalar]:
-    (arguments,), (steps,) = primals, tangents
+    through = functools.partial(terms, kernel, jitter)
+    both = functools.partial(value_and_gradient, kernel, jitter)
+    return along(through, both, primals[0], tangents[0])
+
+
+def along(
+    through: Callable[[Any], Vector], both: Callable[[Any], Any], arguments: Any, steps: Any
+) -> tuple[Scalar, Scalar]:
+    """A log likelihood and its derivative along `steps`, whose last two are in inputs and in y.
+
+    `through` gives its terms, and `both` its value and its gradient in all arguments but the data.
+    """
     if not all(_is_zero(step) for step in (steps.inputs, steps.y)):
         # Derivatives in the data are nobody's inner loop, and the terms have them.
         steps = jax.tree.map(_instantiated, steps, is_leaf=_is_zero)
-        through = functools.partial(terms, kernel, jitter)
         return jax.jvp(lambda a: jnp.sum(through(a)), (arguments,), (steps,))
-    value, gradient = value_and_gradient(kernel, jitter, arguments)
+    value, gradient = both(arguments)
     shares = [
         jnp.sum(slope * step)
         for slope, step in zip(gradient, steps, strict=False)
@@ -152,27 +166,56 @@ def value_and_gradient(
     kernel: AbstractKernel, jitter: float, arguments: Arguments
 ) -> tuple[Scalar, tuple[Lengths, Scalar, Scalar]]:
     """The log likelihood and its gradient in the log length scales, log scale and log noise."""
-    panels, slopes = _panels(kernel, arguments, slopes=True)
     amplitude, ratio = _amplitude_and_ratio(jitter, arguments)
-    inverse, z, diagonal, alpha = inverted(panels, arguments.y, ratio)
-    value = jnp.sum(_terms(z, diagonal, amplitude))
-    n, num_inputs = arguments.inputs.shape
+    value, pulls = value_and_pulls(
+        kernel, amplitude, ratio, arguments.log_length, arguments.inputs, arguments.y
+    )
+    gradient = (
+        pulls.length,
+        pulls.scale - ratio * pulls.trace,
+        jnp.exp(2.0 * arguments.log_noise) / amplitude * pulls.trace,
+    )
+    return value, finite_or_zero(value, gradient)
+
+
+class Pulls(NamedTuple):
+    """Derivatives of the log likelihood with q held: in log l, in log sigma_f, and tr G."""
+
+    length: Lengths
+    scale: Scalar
+    trace: Scalar
+
+
+def value_and_pulls(
+    kernel: AbstractKernel,
+    amplitude: Scalar,
+    ratio: Scalar,
+    log_length: Lengths,
+    inputs: Inputs,
+    y: Vector,
+) -> tuple[Scalar, Pulls]:
+    """The log likelihood of covariance sigma_f^2 (k + q I), and what its gradient is made of."""
+    panels, slopes = panels_of(kernel, log_length, inputs, slopes=True)
+    inverse, z, diagonal, alpha = inverted(panels, y, ratio)
+    value = jnp.sum(terms_of(z, diagonal, amplitude))
+    n, num_inputs = inputs.shape
     root = alpha / jnp.sqrt(amplitude)
     # A strided slice, because XLA's trace goes through the whole matrix.
     trace = root @ root - jnp.sum(inverse.reshape(-1)[:: n + 1])
-    a = scaled(arguments.log_length, arguments.inputs)
+    a = scaled(log_length, inputs)
     right = jnp.concatenate([a, a**2, jnp.ones_like(a[:, :1])], 1)
     products = []
     for (first, last), slope in zip(cuts(n), slopes, strict=True):
         weights = root[first:last, None] * root[None, first:] - inverse[first:last, first:]
         products.append(jnp.triu(slope * weights, 1) @ right[first:])
     crossed, squared, rows = jnp.split(jnp.concatenate(products), [num_inputs, 2 * num_inputs], 1)
-    gradient = (
-        jnp.sum(squared - 2.0 * a * crossed + a**2 * rows, 0),
-        jnp.sum(z**2) / amplitude - n - ratio * trace,
-        jnp.exp(2.0 * arguments.log_noise) / amplitude * trace,
-    )
+    length = jnp.sum(squared - 2.0 * a * crossed + a**2 * rows, 0)
+    return value, Pulls(length, jnp.sum(z**2) / amplitude - n, trace)
+
+
+def finite_or_zero(value: Scalar, gradient: Any) -> Any:
+    """The gradient, or zero all over where there is no density."""
     good = jnp.isfinite(value)
-    for slope in gradient:
+    for slope in jax.tree.leaves(gradient):
         good &= jnp.all(jnp.isfinite(slope))
-    return value, jax.tree.map(lambda slope: jnp.where(good, slope, 0.0), gradient)
+    return jax.tree.map(lambda slope: jnp.where(good, slope, 0.0), gradient)

@@ -93,19 +93,8 @@ def gaussian_process(
 
     Positions are dictionaries of the logarithms: log_length (D,), log_scale and log_noise.
     """
-    x, targets = _checked(inputs, y)
-    chosen = dict(PRIORS)
-    if priors is not None and not isinstance(priors, Mapping):
-        raise ArgumentError(f"priors: wanted a mapping of names to priors, got {priors!r}")
-    for name, prior in (priors or {}).items():
-        if name not in PRIORS:
-            raise unknown_name("prior", name, PRIORS)
-        if not isinstance(prior, AbstractPrior):
-            raise ArgumentError(
-                f"priors[{name!r}]: wanted a prior such as Gamma(2, 2) or LogNormal(0, 1), got "
-                f"{prior!r}"
-            )
-        chosen[name] = prior
+    x, targets = checked_rows(inputs, y)
+    chosen = chosen_priors(priors, PRIORS)
     if not isinstance(jitter, int | float) or not 0 <= jitter < np.inf:
         raise ArgumentError(f"jitter: wanted a variance of at least 0, got {jitter!r}")
     prior = GaussianProcessPrior(chosen, x.shape[1])
@@ -121,7 +110,27 @@ def gaussian_process(
     )
 
 
-def _checked(inputs: Numbers, y: Numbers) -> tuple[np.ndarray, np.ndarray]:
+def chosen_priors(
+    priors: Mapping[str, AbstractPrior] | None, default: Mapping[str, AbstractPrior]
+) -> dict[str, AbstractPrior]:
+    """The default priors, with those that were given in their place."""
+    chosen = dict(default)
+    if priors is not None and not isinstance(priors, Mapping):
+        raise ArgumentError(f"priors: wanted a mapping of names to priors, got {priors!r}")
+    for name, prior in (priors or {}).items():
+        if name not in default:
+            raise unknown_name("prior", name, default)
+        if not isinstance(prior, AbstractPrior):
+            raise ArgumentError(
+                f"priors[{name!r}]: wanted a prior such as Gamma(2, 2) or LogNormal(0, 1), got "
+                f"{prior!r}"
+            )
+        chosen[name] = prior
+    return chosen
+
+
+def checked_rows(inputs: Numbers, y: Numbers) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs of shape (n, D) and one y for each of them, all finite."""
     try:
         x, targets = np.asarray(inputs, float), np.asarray(y, float)
     except (TypeError, ValueError) as error:

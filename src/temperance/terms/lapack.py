@@ -16,17 +16,25 @@ of which it reads and writes the lower triangle: the upper one by rows. Several 
 chains side by side, are shared out among threads.
 """
 
-import ctypes
 import functools
-import importlib
-import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import addressof, c_char, c_char_p, c_double, c_float, c_int, c_void_p, py_object
-from typing import Any, NamedTuple
+from ctypes import addressof, c_int
+from typing import NamedTuple
 
-from temperance.terms.foreign import DOUBLE, SINGLE, Buffer, register
+from temperance.terms.foreign import Buffer, register
+from temperance.terms.routines import (
+    ALL,
+    LEFT,
+    LOWER,
+    PLAIN,
+    RIGHT,
+    TRANSPOSED,
+    Library,
+    library,
+    whole,
+)
 
 NAME = "temperance_gaussian"
 # At this size calling a routine costs as much as it gains.
@@ -35,72 +43,11 @@ LEAF = 64
 ALIGN = 32
 # Below this a matrix is done before a thread has woken up.
 LEAST_FOR_THREADS = 96
-ROUTINES = {
-    "potrf": 5, "trtri": 6, "lauum": 5, "lacpy": 7, "trmm": 11, "syrk": 10, "trsv": 8,
-    "trmv": 8, "copy": 5, "axpy": 6,
-}  # fmt: skip
 
 
-class _Library(NamedTuple):
-    """Routines of one precision, as functions of addresses."""
-
-    itemsize: int
-    nan: int
-    one: int
-    minus: int
-    potrf: Any
-    trtri: Any
-    lauum: Any
-    lacpy: Any
-    trmm: Any
-    syrk: Any
-    trsv: Any
-    trmv: Any
-    copy: Any
-    axpy: Any
-
-
-_constants: dict[Any, Any] = {}
-
-
-def _letter(letter: str) -> int:
-    return addressof(_constants.setdefault(letter, c_char(letter.encode())))
-
-
-def _whole(number: int) -> int:
-    return addressof(_constants.setdefault(number, c_int(number)))
-
-
-LOWER, LEFT, RIGHT, TRANSPOSED, PLAIN, ALL = (_letter(c) for c in ("L", "L", "R", "T", "N", "A"))
-
-
-@functools.cache
-def _library(dtype: int) -> _Library:
-    modules = [importlib.import_module(f"scipy.linalg.cython_{m}") for m in ("blas", "lapack")]
-    letter, real = {SINGLE: ("s", c_float), DOUBLE: ("d", c_double)}[dtype]
-    numbers = [_constants.setdefault((letter, x), real(x)) for x in (math.nan, 1.0, -1.0)]
-    routines = {}
-    for name, num_arguments in ROUTINES.items():
-        for module in modules:
-            capsule = module.__pyx_capi__.get(letter + name)
-            if capsule is not None:
-                kind = ctypes.CFUNCTYPE(None, *[c_void_p] * num_arguments)
-                routines[name] = kind(_address(capsule))
-    return _Library(ctypes.sizeof(real), *(addressof(x) for x in numbers), **routines)
-
-
-def _address(capsule: Any) -> int:
-    """What a Cython module's table of functions points to."""
-    name_of = ctypes.pythonapi.PyCapsule_GetName
-    name_of.restype, name_of.argtypes = c_char_p, [py_object]
-    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer_of.restype, pointer_of.argtypes = c_void_p, [py_object, c_char_p]
-    return pointer_of(capsule, name_of(capsule))
-
-
-def _invert(lib: _Library, a: int, n: int, stride: int) -> bool:
+def _invert(lib: Library, a: int, n: int, stride: int) -> bool:
     """The inverse factor of `n` rows at `a`, in their place; whether there is one."""
-    ld, size = _whole(stride), _whole(n)
+    ld, size = whole(stride), whole(n)
     if n <= LEAF:
         info = c_int(0)
         lib.potrf(LOWER, size, a, ld, addressof(info))
@@ -110,7 +57,7 @@ def _invert(lib: _Library, a: int, n: int, stride: int) -> bool:
     first = n // 2 if n <= 4 * ALIGN else -(-n // (2 * ALIGN)) * ALIGN
     last = n - first
     b, c = a + lib.itemsize * first, a + lib.itemsize * first * (stride + 1)
-    rows, columns = _whole(last), _whole(first)
+    rows, columns = whole(last), whole(first)
     if not _invert(lib, a, first, stride):
         return False
     lib.trmm(RIGHT, LOWER, TRANSPOSED, PLAIN, rows, columns, lib.one, a, ld, b, ld)
@@ -134,41 +81,41 @@ class _Covariance(NamedTuple):
     y: int
     variance: int
 
-    def write(self, lib: _Library, z: int) -> None:
+    def write(self, lib: Library, z: int) -> None:
         """S at `a` and y at `z`."""
-        n, size, one = self.n, _whole(self.n), _whole(1)
+        n, size, one = self.n, whole(self.n), whole(1)
         for address, row, rows in self.panels:
-            width = _whole(n - row)
+            width = whole(n - row)
             to = self.a + lib.itemsize * row * (n + 1)
-            lib.lacpy(ALL, width, _whole(rows), address, width, to, size)
-        lib.axpy(size, lib.one, self.variance, _whole(0), self.a, _whole(n + 1))
+            lib.lacpy(ALL, width, whole(rows), address, width, to, size)
+        lib.axpy(size, lib.one, self.variance, whole(0), self.a, whole(n + 1))
         lib.copy(size, self.y, one, z, one)
 
 
-def _value(lib: _Library, given: _Covariance, z: int, diagonal: int) -> None:
+def _value(lib: Library, given: _Covariance, z: int, diagonal: int) -> None:
     """The z and the diagonal of L; NaN from where on S is not positive definite."""
-    n, a, size, one = given.n, given.a, _whole(given.n), _whole(1)
+    n, a, size, one = given.n, given.a, whole(given.n), whole(1)
     given.write(lib, z)
     info = c_int(0)
     lib.potrf(LOWER, size, a, size, addressof(info))
     # What is not positive definite leaves a factor of the rows before, and these are right.
     good = info.value - 1 if info.value > 0 else n
-    lib.copy(size, a, _whole(n + 1), diagonal, one)
+    lib.copy(size, a, whole(n + 1), diagonal, one)
     if good:
-        lib.trsv(LOWER, PLAIN, PLAIN, _whole(good), a, size, z, one)
+        lib.trsv(LOWER, PLAIN, PLAIN, whole(good), a, size, z, one)
     for vector in (z, diagonal):
         _undefined(lib, vector + lib.itemsize * good, n - good)
 
 
-def _gradient(lib: _Library, given: _Covariance, z: int, diagonal: int, alpha: int) -> None:
+def _gradient(lib: Library, given: _Covariance, z: int, diagonal: int, alpha: int) -> None:
     """The z, the diagonal of W, alpha, and the inverse in the place of S; or NaN."""
-    n, a, size, one = given.n, given.a, _whole(given.n), _whole(1)
+    n, a, size, one = given.n, given.a, whole(given.n), whole(1)
     given.write(lib, z)
     if not _invert(lib, a, n, n):
         for vector in (z, diagonal, alpha):
             _undefined(lib, vector, n)
         return
-    lib.copy(size, a, _whole(n + 1), diagonal, one)
+    lib.copy(size, a, whole(n + 1), diagonal, one)
     lib.trmv(LOWER, PLAIN, PLAIN, size, a, size, z, one)
     lib.copy(size, z, one, alpha, one)
     lib.trmv(LOWER, TRANSPOSED, PLAIN, size, a, size, alpha, one)
@@ -176,15 +123,15 @@ def _gradient(lib: _Library, given: _Covariance, z: int, diagonal: int, alpha: i
     lib.lauum(LOWER, size, a, size, addressof(info))
 
 
-def _undefined(lib: _Library, vector: int, num: int) -> None:
-    lib.copy(_whole(num), lib.nan, _whole(0), vector, _whole(1))
+def _undefined(lib: Library, vector: int, num: int) -> None:
+    lib.copy(whole(num), lib.nan, whole(0), vector, whole(1))
 
 
 def _gaussian(arguments: Sequence[Buffer], results: Sequence[Buffer]) -> None:
     """(panels of S - v I, y, v) -> (L, z, diagonal of L) or (S^{-1}, z, diagonal of W, alpha)."""
     *panels, y, variance = arguments
     n = y.shape[-1]
-    lib = _library(y.dtype)
+    lib = library(y.dtype)
     rows = [(n - panel.shape[-1], panel.shape[-2]) for panel in panels]
     addresses = [panel.items(2) for panel in panels]
     matrices, variances = results[0].items(2), variance.items(0)
@@ -195,10 +142,17 @@ def _gaussian(arguments: Sequence[Buffer], results: Sequence[Buffer]) -> None:
         given = _Covariance(n, matrices[i], mine, data[i], variances[i])
         (_gradient if len(vectors) == 3 else _value)(lib, given, *(v[i] for v in vectors))
 
-    # Matrices of a batch are chains' or rungs', and each is one thread's: how many threads there
-    # are changes nothing but the time.
-    side_by_side = len(data) > 1 and n >= LEAST_FOR_THREADS and _num_cores() > 1
-    for _ in (_pool().map if side_by_side else map)(one, range(len(data))):
+    share_out(one, len(data), n)
+
+
+def share_out(one: Callable[[int], None], num: int, n: int) -> None:
+    """Call `one` for each of `num` matrices of n rows.
+
+    Matrices of a batch are chains' or rungs', and each is one thread's: how many threads there
+    are changes nothing but the time.
+    """
+    side_by_side = num > 1 and n >= LEAST_FOR_THREADS and _num_cores() > 1
+    for _ in (_pool().map if side_by_side else map)(one, range(num)):
         pass
 
 

@@ -5,16 +5,18 @@ Given one position, with k + q I = L L' and alpha = (k + q I)^{-1} y as in
 
     E f_* = k_*' alpha,    Var f_* = sigma_f^2 (1 - |L^{-1} k_*|^2),
 
-and a noisy observation there has sigma_n^2 more. Over draws of the hyperparameters the mean is the
-mean of the means, and by the law of total variance the variance is the mean of the variances plus
-the variance of the means. Draws are taken one after the other and new inputs some at a time, so
-that memory holds one matrix of n x n and one of n x `CHUNK`, whatever the numbers of draws and of
-new inputs; functions drawn jointly at m new inputs also need one of m x m.
+and a noisy observation there has sigma_n^2 more. A kernel with a constant a^2 has 1 + a^2 for 1,
+and a nugget r adds r^2 to q and sigma_f^2 r^2 to the noise. Over draws of the hyperparameters the
+mean is the mean of the means, and by the law of total variance the variance is the mean of the
+variances plus the variance of the means. Draws are taken one after the other and new inputs some at
+a time, so that memory holds one matrix of n x n and one of n x `CHUNK`, whatever the numbers of
+draws and of new inputs; functions drawn jointly at m new inputs also need one of m x m.
 """
 
 import functools
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,13 +27,13 @@ from temperance._types import Numbers
 from temperance.errors import ArgumentError, DataError, ResultError
 from temperance.problem import Problem
 from temperance.terms.covariance import scaled_alike, squared_distances
+from temperance.terms.fast_gaussian_process import FastGaussianProcessTerms
+from temperance.terms.fast_prediction import LEAST, in_one, members_of, over_members
 from temperance.terms.gaussian_process import LEAVES, GaussianProcessTerms
 from temperance.terms.kernels import AbstractKernel
 
 # New inputs at a time.
 CHUNK = 256
-# What rounding takes from a variance that is next to nothing, in units of sigma_f^2.
-LEAST = 1e-10
 
 
 class Prediction(NamedTuple):
@@ -58,12 +60,15 @@ def predict(
     `tree` is what `sample` gave for `problem`. At most `num_draws` of its draws are used, evenly
     spaced over all chains; None uses every one, at the cost of a factorisation each. With
     `functions=True` one function is drawn jointly at all new inputs for each of them.
+
+    Where a run with `ensemble` kept its members, in the group `ensemble`, mean and variance average
+    over all members of each draw by their weights; functions are drawn at the draws themselves.
     """
     terms = problem.terms
-    if not isinstance(terms, GaussianProcessTerms):
+    if not isinstance(terms, GaussianProcessTerms | FastGaussianProcessTerms):
         raise ArgumentError(
-            f"problem: wanted one that gaussian_process made, got terms {terms!r}; for another "
-            "model compute predictions from tree.posterior"
+            "problem: wanted one that gaussian_process or fast_gaussian_process made, got terms "
+            f"{terms!r}; for another model compute predictions from tree.posterior"
         )
     if precision not in ("double", "single"):
         raise ArgumentError(f"precision: wanted 'double' or 'single', got {precision!r}")
@@ -71,23 +76,50 @@ def predict(
         raise ArgumentError(f"num_draws: wanted a whole number of at least 1, got {num_draws!r}")
     data: Any = problem.data
     new = _checked(new_inputs, data["inputs"].shape[1])
-    positions = _thinned(tree, num_draws, data["inputs"].shape[1])
+    positions, kept = _thinned(tree, num_draws, data["inputs"].shape[1])
+    members = None
+    if isinstance(terms, FastGaussianProcessTerms):
+        members = members_of(tree, terms, kept)
+    found: Any = None
     with jax.enable_x64(precision == "double"):
         rows = {name: jnp.asarray(array, float) for name, array in data.items()}
         leaves = [jnp.asarray(positions[name], float) for name in LEAVES]
+        points = jnp.asarray(new, float)
         key = jax.random.key(seed) if functions else None
-        found = _moments(
-            terms.kernel, terms.jitter, leaves, rows, jnp.asarray(new, float), noisy, key
-        )
-        means, variances, draws = jax.tree.map(np.asarray, found)
+        model = Model.of(terms)
+        draws = None
+        if members is None or functions:
+            *found, draws = _moments(model, leaves, rows, points, noisy, key)
+        if isinstance(terms, FastGaussianProcessTerms) and members is not None:
+            if terms.route == "cholesky":
+                leaves = in_one(leaves, members)
+                *found, _ = _moments(model, leaves, rows, points, noisy, None)
+            else:
+                found = over_members(terms, leaves[0], members, rows, in_chunks(points), noisy)
+        means, variances = (np.asarray(part)[:, : len(new)] for part in found)
     variance = variances.mean(axis=0) + means.var(axis=0)
-    return Prediction(means.mean(axis=0), variance, draws)
+    functions_drawn = None if draws is None else np.asarray(draws)
+    return Prediction(means.mean(axis=0), variance, functions_drawn)
 
 
-@functools.partial(jax.jit, static_argnames=("jitter", "noisy"))
+class Model(eqx.Module):
+    """The correlation of two inputs, and what is added where they are one and the same row."""
+
+    kernel: AbstractKernel
+    level: float = eqx.field(static=True)  # the kernel at distance zero
+    nugget: float = eqx.field(static=True)
+    jitter: float = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, terms: GaussianProcessTerms | FastGaussianProcessTerms) -> "Model":
+        if isinstance(terms, GaussianProcessTerms):
+            return cls(terms.kernel, 1.0, 0.0, terms.jitter)
+        return cls(terms.raised, 1.0 + terms.constant**2, terms.nugget, 0.0)
+
+
+@functools.partial(jax.jit, static_argnames="noisy")
 def _moments(
-    kernel: AbstractKernel,
-    jitter: float,
+    model: Model,
     leaves: list[Array],
     rows: dict[str, Array],
     new: Float[Array, "m inputs"],
@@ -96,39 +128,48 @@ def _moments(
 ) -> tuple[Array, Array, Array | None]:
     """Means, variances and functions, one of each for each draw on the leading axis."""
     num_new = new.shape[0]
-    size = min(CHUNK, num_new)
-    num_chunks = -(-num_new // size)
-    padded = jnp.pad(new, ((0, num_chunks * size - num_new), (0, 0)))
+    kernel = model.kernel
+    chunks = in_chunks(new)
 
     def of_one(inputs: tuple[list[Array], Array | None]) -> tuple[Array, Array, Array | None]:
         (log_length, log_scale, log_noise), key = inputs
         amplitude, noise = jnp.exp(2.0 * log_scale), jnp.exp(2.0 * log_noise)
-        x, points = scaled_alike(log_length, rows["inputs"], padded)
-        n = x.shape[0]
-        own = jnp.eye(n, dtype=x.dtype)
-        matrix = kernel(squared_distances(x, x)) + (noise + jitter) / amplitude * own
+        added = model.nugget**2 * amplitude + noise
+        x, points = scaled_alike(log_length, rows["inputs"], chunks.reshape(-1, new.shape[1]))
+        own = jnp.eye(x.shape[0], dtype=x.dtype)
+        matrix = kernel(squared_distances(x, x)) + (added + model.jitter) / amplitude * own
         factor = jax.lax.linalg.cholesky(matrix, symmetrize_input=False)
         z = _solve(factor, rows["y"])
 
         def of_some(some: Array) -> tuple[Array, Array]:
             half = _solve(factor, kernel(squared_distances(x, some)))
-            left = jnp.maximum(1.0 - jnp.sum(half**2, 0), LEAST)
-            return half.T @ z, amplitude * left + noise * noisy
+            left = jnp.maximum(model.level - jnp.sum(half**2, 0), LEAST)
+            return half.T @ z, amplitude * left + added * noisy
 
-        mean, variance = jax.lax.map(of_some, points.reshape(num_chunks, size, -1))
+        mean, variance = jax.lax.map(of_some, points.reshape(chunks.shape))
         mean, variance = mean.reshape(-1)[:num_new], variance.reshape(-1)[:num_new]
         if key is None:
             return mean, variance, None
         points = points[:num_new]
         half = _solve(factor, kernel(squared_distances(x, points)))
         rest = kernel(squared_distances(points, points)) - half.T @ half
-        ridge = (noise * noisy + jitter) / amplitude + 100.0 * num_new * jnp.finfo(x.dtype).eps
+        ridge = (added * noisy + model.jitter) / amplitude + 100.0 * num_new * jnp.finfo(
+            x.dtype
+        ).eps
         spread = jax.lax.linalg.cholesky(rest + ridge * jnp.eye(num_new, dtype=x.dtype))
         normals = jax.random.normal(key, (num_new,), x.dtype)
         return mean, variance, mean + jnp.sqrt(amplitude) * (spread @ normals)
 
     keys = None if key is None else jax.random.split(key, leaves[0].shape[0])
     return jax.lax.map(of_one, (leaves, keys))
+
+
+def in_chunks(new: Float[Array, "m inputs"]) -> Float[Array, "chunks some inputs"]:
+    """New inputs some at a time, the last of them filled up with zeros."""
+    size = min(CHUNK, new.shape[0])
+    num_chunks = -(-new.shape[0] // size)
+    padded = jnp.pad(new, ((0, num_chunks * size - new.shape[0]), (0, 0)))
+    return padded.reshape(num_chunks, size, -1)
 
 
 def _solve(factor: Array, right: Array) -> Array:
@@ -149,8 +190,10 @@ def _checked(new_inputs: Numbers, num_inputs: int) -> np.ndarray:
     return new
 
 
-def _thinned(tree: Any, num_draws: int | None, num_inputs: int) -> dict[str, np.ndarray]:
-    """Evenly spaced draws of all chains, by name, draws on the leading axis."""
+def _thinned(
+    tree: Any, num_draws: int | None, num_inputs: int
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Evenly spaced draws of all chains, by name, draws on the leading axis; and which they are."""
     posterior = getattr(tree, "posterior", None)
     missing = [name for name in LEAVES if posterior is None or name not in posterior]
     if posterior is None or missing:
@@ -169,4 +212,4 @@ def _thinned(tree: Any, num_draws: int | None, num_inputs: int) -> dict[str, np.
         )
     total = len(flat["log_scale"])
     kept = np.linspace(0, total - 1, min(num_draws or total, total)).round().astype(int)
-    return {name: values[kept] for name, values in flat.items()}
+    return {name: values[kept] for name, values in flat.items()}, kept
