@@ -25,16 +25,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from temperance import __version__
 
 
-def machine() -> str:
-    """The processor, and the versions that a time depends on."""
+def processor() -> str:
+    """The processor's name, where the system tells it."""
     model = platform.machine()
     information = Path("/proc/cpuinfo")
     if information.exists():
         lines = information.read_text().splitlines()
         model = next((li.split(":", 1)[1].strip() for li in lines if "model name" in li), model)
+    return model
+
+
+def machine() -> str:
+    """The processor, and the versions that a time depends on."""
     others = ", ".join(f"{name} {version(name)}" for name in ("jax", "blackjax", "numpy"))
     return (
-        f"{model}, one core for each experiment, {platform.system()}. "
+        f"{processor()}, one core for each experiment, {platform.system()}. "
         f"Python {platform.python_version()}, temperance {__version__}, {others}."
     )
 

@@ -9,7 +9,8 @@ import pytest
 from tests.small_runs import ROWS, make_problem
 
 import temperance as tp
-from temperance.errors import ArgumentError
+from temperance import base_options
+from temperance.errors import ArgumentError, MoveError, PositionError, UnknownNameError
 
 QUICK: dict[str, Any] = {"num_warmup": 100, "num_draws": 100, "progress": False}
 # Of the small runs: x_1 + x_2 has variance 2 a priori, and rows have variance 1 about it.
@@ -73,3 +74,112 @@ def test_what_cannot_be_a_base():
         tp.sample(target, method="st", base=3, **QUICK)
     with pytest.raises(ArgumentError, match="draws have shape"):
         tp.sample(target, method="st", base=tp.Gaussian(np.zeros(3), 1.0), **QUICK)
+
+
+# -- what is wrong with a call is said before a base is fitted ------------------------------------
+
+EXACT = {"mean": np.zeros(2)}
+# The least that makes each method fit a base to a Problem.
+FITS: dict[str, dict[str, Any]] = {
+    "joint-ct": {},
+    "gibbs-ct": {},
+    "st": {"base": "fits"},
+    "ais": {"base": "fits"},
+    "bdmc": {"base": "advi", "exact": EXACT},
+}
+
+
+class FittedError(Exception):
+    """A base was about to be fitted."""
+
+
+@pytest.fixture
+def nothing_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise FittedError
+
+    for name in base_options.FITTED:
+        monkeypatch.setitem(base_options.FITTED, name, refuse)
+
+
+@pytest.mark.usefixtures("nothing_is_fitted")
+@pytest.mark.parametrize("method", FITS)
+def test_a_right_call_goes_on_to_its_fit(method: str):
+    with pytest.raises(FittedError):
+        tp.sample(make_problem(), method=method, **FITS[method], **QUICK)
+
+
+Wrong = tuple[dict[str, Any], type[Exception], str]
+EVERYWHERE: dict[str, Wrong] = {
+    "option": ({"num_rung": 4}, UnknownNameError, "num_rung"),
+    "move": ({"move": "hcm"}, UnknownNameError, "did you mean 'hmc'"),
+    "a move that reads a few rows": ({"move": "mint"}, MoveError, "reads a few rows"),
+    "a move that reads rows of a bridge": (
+        {"move": tp.delayed(batch_size=2)}, MoveError, "has none to read"
+    ),
+    "base": ({"base": "fit"}, UnknownNameError, "did you mean 'fits'"),
+    "base 3": ({"base": 3}, ArgumentError, "base: wanted a normalised log density"),
+}  # fmt: skip
+STEPS: dict[str, Wrong] = {
+    "sweeps_per_draw": ({"sweeps_per_draw": 0}, ArgumentError, "sweeps_per_draw: wanted"),
+}
+CONTINUOUS = STEPS | {
+    "log_zeta": ({"log_zeta": "big"}, ArgumentError, "log_zeta: wanted"),
+    "log_zeta not finite": ({"log_zeta": float("inf")}, ArgumentError, "log_zeta: wanted"),
+    "betas": ({"betas": [0.0, 1.0]}, UnknownNameError, "betas"),
+}
+LADDERS: dict[str, Wrong] = {
+    "num_rungs": ({"num_rungs": 1}, ArgumentError, "num_rungs: wanted"),
+    "betas decreasing": ({"betas": [0.0, 0.6, 0.5, 1.0]}, ArgumentError, "increasing"),
+    "betas not from 0": ({"betas": [0.1, 1.0]}, ArgumentError, "at 0, the base"),
+    "another number": ({"betas": [0.0, 1.0], "num_rungs": 3}, ArgumentError, "num_rungs is 3"),
+}
+ANNEALS = LADDERS | {
+    "conditional_ess": ({"conditional_ess": 1.0}, ArgumentError, "conditional_ess: wanted"),
+    "both": ({"conditional_ess": 0.9, "num_rungs": 5}, ArgumentError, "give it alone"),
+    "rows": ({"by_rows": True}, ArgumentError, "base: it belongs to powers"),
+    "sizes": ({"sizes": [0, 2, 7], "base": None}, tp.TemperanceError, "must end at all 6 rows"),
+    "scheme": ({"scheme": "deo"}, UnknownNameError, "scheme"),
+}
+EXACTS: dict[str, Wrong] = {
+    "no exact draws": ({"exact": None}, ArgumentError, "exact: a reverse anneal begins"),
+    "another shape": (
+        {"exact": lambda key: {"mean": jax.random.normal(key, (3,))}}, ArgumentError,
+        "exact: its draws",
+    ),
+    "exact draws that fail": ({"exact": lambda: 0}, ArgumentError, "fails on a random key"),
+    "another position": ({"exact": {"mean": np.zeros(3)}}, PositionError, "leaves of shapes"),
+}  # fmt: skip
+OF_EACH = {
+    "joint-ct": CONTINUOUS,
+    "gibbs-ct": CONTINUOUS,
+    "st": STEPS | LADDERS,
+    "ais": ANNEALS,
+    "bdmc": ANNEALS | EXACTS,
+}
+
+
+@pytest.mark.usefixtures("nothing_is_fitted")
+@pytest.mark.parametrize("method", FITS)
+def test_wrong_calls_are_refused_before_a_fit(method: str):
+    for options, error, words in (EVERYWHERE | OF_EACH[method]).values():
+        with pytest.raises(error, match=words):
+            tp.sample(make_problem(), method=method, **(FITS[method] | options), **QUICK)
+
+
+@pytest.mark.usefixtures("nothing_is_fitted")
+def test_a_target_without_a_base_is_not_fitted_for_a_wrong_call():
+    target = tp.Target(lambda x: -0.5 * jnp.sum(x**2), example=np.zeros(2))
+    for method, options in {"st": {"num_rungs": 1}, "gibbs-ct": {"log_zeta": "big"}}.items():
+        with pytest.raises(FittedError):
+            tp.sample(target, method=method, **QUICK)
+        with pytest.raises(ArgumentError, match="wanted"):
+            tp.sample(target, method=method, **options, **QUICK)
+
+
+def test_joint_tempering_refuses_a_move_by_rows_before_its_pilot(monkeypatch: pytest.MonkeyPatch):
+    """On the pilot's ladder such a move can do its work, and on the joint one it cannot."""
+    monkeypatch.setattr(tp.ParallelTempering, "init_replicas", None)
+    move = tp.delayed(batch_size=2)
+    with pytest.raises(MoveError, match="JointLadder has none to read"):
+        tp.sample(make_problem(), method="joint-ct", base="prior", move=move, **QUICK)

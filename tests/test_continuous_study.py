@@ -1,32 +1,19 @@
 """Parts of studies/continuous_tempering that have an exact answer, and a little of all."""
 
-import importlib
 import subprocess
 import sys
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tests.study_parts import STUDIES, part_of
 
 from temperance.boltzmann import random_machine, relaxation
 from temperance.samplers.run import run_block
 
-STUDY = Path(__file__).parents[1] / "studies" / "continuous_tempering"
-
-
-@pytest.fixture
-def part(monkeypatch):
-    """Modules of the study, by name, as its own run finds them."""
-    before = set(sys.modules)
-    monkeypatch.syspath_prepend(STUDY.parent)
-    monkeypatch.syspath_prepend(STUDY)
-    yield importlib.import_module
-    # Their names are short, and another study may have the same.
-    for name in set(sys.modules) - before:
-        if str(STUDY.parent) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+STUDY = STUDIES / "continuous_tempering"
+part = part_of(STUDY)
 
 
 @pytest.fixture

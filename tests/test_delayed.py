@@ -17,12 +17,12 @@ from tests.tall_rows import NUM_ROWS, Law, make_problem, statistics_of
 
 import temperance as tp
 from temperance._types import Key
+from temperance.by_name import job_by_name
 from temperance.jobs import TunedJob
 from temperance.ladder import Rung, SingleRung
 from temperance.move import acceptance_of
 from temperance.moves.delayed import Delayed, second_stage
 from temperance.problem import densities_of
-from temperance.sample import _tuned
 from temperance.samplers.run import step_chains
 from temperance.testing import Verdict, invariance, reversibility
 from temperance.testing.enumeration import defect, imbalance, normalised
@@ -203,7 +203,7 @@ def test_draws_about_the_mode_are_starts_and_never_the_hottest_rung():
     counts = {"num_chains": 2, "num_warmup": 20, "num_draws": 20}
     drawn = {}
     for method in ("plain", "pt", "tt"):
-        job, _ = _tuned(problem, densities, method, move, counts, jax.random.key(0), {})
+        job = job_by_name(problem, densities, method, move, counts, jax.random.key(0), {}, {})
         assert isinstance(job, TunedJob)
         drawn[method] = job.plan.densities.draw(jax.random.key(1))
     exact = densities.draw(jax.random.key(1))

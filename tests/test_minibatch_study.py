@@ -1,9 +1,7 @@
 """Parts of studies/minibatch_tempered that have an exact answer, and a little of all."""
 
-import importlib
 import subprocess
 import sys
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -11,21 +9,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from scipy.stats import gamma, norm
+from tests.study_parts import STUDIES, part_of
 
-STUDY = Path(__file__).parents[1] / "studies" / "minibatch_tempered"
-
-
-@pytest.fixture
-def part(monkeypatch):
-    """Modules of the study, by name, as its own run finds them."""
-    before = set(sys.modules)
-    monkeypatch.syspath_prepend(STUDY.parent)
-    monkeypatch.syspath_prepend(STUDY)
-    yield importlib.import_module
-    # Their names are short, and another study may have the same.
-    for name in set(sys.modules) - before:
-        if str(STUDY.parent) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+STUDY = STUDIES / "minibatch_tempered"
+part = part_of(STUDY)
 
 
 def test_nodes_keep_sums_of_smooth_functions(part):

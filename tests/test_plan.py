@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import jax
@@ -12,8 +12,10 @@ import pytest
 from tests.small_runs import BETAS, make_problem
 
 import temperance as tp
+from temperance import plan as plan_module
 from temperance.jobs import Blocks
-from temperance.plan import PILOT_RUNGS, STARTS, Plan, Stage, initial_params
+from temperance.joint_plan import JointPlan
+from temperance.plan import PILOT_RUNGS, STARTS, Plan, Stage, ends_pilot, initial_params
 from temperance.problem import Problem, Target, densities_of
 from temperance.samplers.run import block_size, chain_keys
 from temperance.samplers.transitions import TemperedTransitions
@@ -30,8 +32,9 @@ def make_plan(
 ) -> Plan:
     settings: dict[str, Any] = {"num_warmup": 60, "num_draws": 40} | options
     move = settings.pop("move", tp.metropolis())
+    kind: type[Plan] = settings.pop("kind", Plan)
     key = jax.random.key(seed)
-    return Plan(problem, densities_of(problem), method, move, num_chains, key=key, **settings)
+    return kind(problem, densities_of(problem), method, move, num_chains, key=key, **settings)
 
 
 def walk(plan: Plan) -> tuple[list[Stage], Any]:
@@ -177,12 +180,30 @@ def test_the_pilot_looks_again_where_it_cannot_see(
     plan = make_plan(make_problem())
     betas = tuple(initial_betas(num_rungs).tolist())
     finished = Stage("pilot", 1, 40, betas, (rate,) * (num_rungs - 1))
+    assert ends_pilot(finished) == (name == "warm-0")
+    assert not ends_pilot(replace(finished, index=2))
     params = initial_params(plan.move, jnp.ones((2, num_rungs, 2)))
     following, (state, _) = plan._after_pilot(finished, params, None)
     assert (following.name, len(following.betas)) == (name, wanted)
     assert state.points.position.shape == (2, wanted, 2)
     # Evenly spaced in the barrier before, evenly spaced after.
     np.testing.assert_allclose(following.betas, initial_betas(wanted), atol=1e-12)
+
+
+def test_the_joint_chain_follows_its_pilot_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its chains start where the pilot's replicas are, and nothing else is started for them."""
+    drawn = []
+    honest = plan_module.starting_points
+
+    def counted(*args: Any, **options: Any) -> Any:
+        drawn.append(args[-1])
+        return honest(*args, **options)
+
+    monkeypatch.setattr(plan_module, "starting_points", counted)
+    stages, (state, _) = walk(make_plan(make_problem(), "joint-ct", kind=JointPlan))
+    assert [stage.name for stage in stages] == ["pilot-0", "pilot-1", "warm-0", "warm-1", "draw-0"]
+    assert drawn == [(2, PILOT_RUNGS)]
+    assert state.point.position.x.shape == (2, 2)
 
 
 def test_the_pilot_says_the_same_whatever_the_seed() -> None:

@@ -10,14 +10,19 @@ CPU second as BlackJAX's on the density written plainly.
 
 import argparse
 import csv
-import os
 import platform
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+
+# What machine this is, is known one floor up.
+sys.path.append(str(Path(__file__).parents[1]))
+
 from costs import LADDER, milliseconds
 from rich.console import Console
+from run_facts import machine
 from sampling import NUM_CHAINS, NUM_INPUTS, NUM_ROWS, comparisons
 
 from temperance import __version__
@@ -86,15 +91,6 @@ def sampling_rows(num_warmup, num_draws, num_seeds):
     )
     what = "largest difference of posterior means"
     yield row("sampling", NUM_ROWS, NUM_INPUTS, what, apart, "log scale", "")
-
-
-def machine():
-    model = platform.machine()
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        lines = information.read_text().splitlines()
-        model = next((li.split(":", 1)[1].strip() for li in lines if "model name" in li), model)
-    return f"{model}, {os.cpu_count()} cores, {platform.system()}"
 
 
 def table(rows):

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from rich.console import Console
 
-# How loops take turns, and what machine this is, is known next door.
-sys.path.append(str(Path(__file__).parents[1] / "overhead"))
+# How loops take turns is known next door, and what machine this is one floor up.
+sys.path += [str(Path(__file__).parents[1] / "overhead"), str(Path(__file__).parents[1])]
 
 from compare import costs
 from programs import Loop, logistic_terms, through_our_loop

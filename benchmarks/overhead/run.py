@@ -9,7 +9,11 @@ in it, plain HMC at most 1.05 x BlackJAX's, and not one evaluation more than the
 
 import argparse
 import csv
+import sys
 from pathlib import Path
+
+# What machine this is, is known one floor up.
+sys.path.append(str(Path(__file__).parents[1]))
 
 from compare import costs, largest_z
 from counts import evaluations

@@ -13,12 +13,17 @@ import json
 import os
 import platform
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
+
+# What machine this is, is known one floor up.
+sys.path.append(str(Path(__file__).parents[1]))
 
 from environments import HERE, interpreter
 from rich.console import Console
 from roster import ROSTER
+from run_facts import machine
 from table import draw, errors, markdown, read, summarise, write
 
 # One thread for NumPy's linear algebra: ten dimensions gain nothing from more, and idle ones are charged as CPU time.
@@ -30,21 +35,6 @@ SETTINGS = {
     "JAX_PLATFORMS": "cpu",
     "JAX_ENABLE_COMPILATION_CACHE": "false",
 }
-
-
-def machine():
-    model = platform.processor() or platform.machine()
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        names = [
-            line.split(":", 1)[1].strip()
-            for line in information.read_text().splitlines()
-            if "model name" in line
-        ]
-        model = names[0] if names else model
-    return (
-        f"{model}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
-    )
 
 
 def measured(name, seeds, max_seconds, say):
@@ -75,7 +65,7 @@ def measured(name, seeds, max_seconds, say):
                 else (lines or ["no message"])[-1].strip()
             )
     first, *rest = rows
-    where = machine()
+    where = f"{machine()}, Python {platform.python_version()}"
     return [
         row
         | errors(row["weight"], row["log_z"])

@@ -18,33 +18,42 @@ FITTED = {"advi": advi, "fits": local_fits}
 PRIOR = "prior"
 
 
+def base_asked(problem: Problem | Target, densities: Densities, method: Method, given: Any) -> Any:
+    """The base that a call wants fitted, by name, or brings; None for the densities' own."""
+    if given is None:
+        comes_with = isinstance(problem, Target) or method.base != "fitted"
+        return None if comes_with and densities.hot is not None else "fits"
+    if not isinstance(given, str):
+        return given
+    if given not in (PRIOR, *FITTED):
+        raise unknown_name("base", given, (PRIOR, *FITTED))
+    if given != PRIOR:
+        return given
+    if densities.hot is None:
+        raise ArgumentError(
+            "base: this Target has none of its own: give Target(..., base=Gaussian(mean, "
+            "covariance)), or base='fits'"
+        )
+    return None
+
+
 def with_base(
     problem: Problem | Target,
     densities: Densities,
-    method: Method,
-    given: Any,
+    asked: Any,
     *,
     seed: int,
     progress: bool,
     precision: str,
 ) -> tuple[Densities, Fit | None]:
-    """The densities, heated towards the base that was asked for, and its fit if it is fitted."""
-    if given is None:
-        own = isinstance(problem, Target) and densities.hot is not None
-        absent = densities.hot is None
-        given = "fits" if absent or (method.fits_base and not own) else PRIOR
-    if isinstance(given, str):
-        if given not in (PRIOR, *FITTED):
-            raise unknown_name("base", given, (PRIOR, *FITTED))
-        if given == PRIOR:
-            if densities.hot is None:
-                raise ArgumentError(
-                    "base: this Target has none of its own: give Target(..., base=Gaussian(mean, "
-                    "covariance)), or base='fits'"
-                )
-            return densities, None
-        fit = FITTED[given](problem, seed=seed, progress=progress, precision=precision)
-        return rebased(problem, fit.base), fit
-    if isinstance(given, Fit):
-        return rebased(problem, given.base), given
-    return rebased(problem, given), None
+    """The densities, heated towards the base that was asked for, and its fit if it has one.
+
+    A base by name is fitted here, and that is long.
+    """
+    if asked is None:
+        return densities, None
+    if isinstance(asked, str):
+        asked = FITTED[asked](problem, seed=seed, progress=progress, precision=precision)
+    if isinstance(asked, Fit):
+        return rebased(problem, asked.base), asked
+    return rebased(problem, asked), None

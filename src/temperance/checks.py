@@ -24,6 +24,11 @@ FEW_ROWS = 8
 TRIES = 100
 
 
+def is_number(value: Any) -> bool:
+    """Whether it is a number, and not a flag."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def check_problem(problem: Problem | Target, densities: Densities) -> None:
     """Shapes, and for a problem with rows the laws of its terms."""
     vector = jax.ShapeDtypeStruct((densities.layout.dimension,), jnp.result_type(float))

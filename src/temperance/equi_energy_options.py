@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from temperance._types import Options
-from temperance.checks import check_count
+from temperance.checks import check_count, is_number
 from temperance.energy import check_levels, check_temperatures
 from temperance.errors import ArgumentError
 
@@ -22,7 +22,7 @@ def equi_energy_options(options: Options, num_warmup: int) -> Options:
             "nothing to jump to; give some, or use method='plain'"
         )
     hottest, betas = options.get("hottest"), None
-    if hottest is not None and not (_is_number(hottest) and 1 < hottest < np.inf):
+    if hottest is not None and not (is_number(hottest) and 1 < hottest < np.inf):
         raise ArgumentError(
             f"hottest: wanted a temperature above 1, the target's, got {hottest!r}; method 'ee' "
             "takes temperatures and not betas"
@@ -40,7 +40,7 @@ def equi_energy_options(options: Options, num_warmup: int) -> Options:
             raise ArgumentError("levels: each belongs to a temperature; give temperatures too")
         levels = tuple(float(level) for level in _hot_levels(levels, len(betas)))
     probability = options.get("jump_probability", JUMP_PROBABILITY)
-    if not (_is_number(probability) and 0 < probability <= 1):
+    if not (is_number(probability) and 0 < probability <= 1):
         raise ArgumentError(f"jump_probability: wanted a number in (0, 1], got {probability!r}")
     capacity = options.get("capacity")
     num_fill = options.get("num_fill", FILL_PER_WARMUP * num_warmup)
@@ -62,7 +62,3 @@ def _hot_levels(levels: Any, num_rungs: int) -> np.ndarray:
     if not np.isfinite(found).all():
         raise ArgumentError(f"levels: those of the hot rungs must be finite, got {found}")
     return found
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

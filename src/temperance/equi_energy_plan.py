@@ -42,7 +42,7 @@ from temperance.reservoir import Reservoir
 from temperance.samplers.equi_energy import EquiEnergy
 from temperance.samplers.equi_energy_rung import EquiEnergyRung
 from temperance.schedule import RUNG_COUNTS
-from temperance.warmup import Adaptation, begin, learn_factor, rounds, transplant
+from temperance.warmup import begin, rounds, transplant
 
 PILOT_RUNGS, MOST_RUNGS = 8, 48
 # What a ring holds while moves are tuned, when only the latest states matter.
@@ -230,12 +230,6 @@ class EquiEnergyPlan(Plan):
         return replace(stage, levels=tuple(float(level) for level in levels))
 
     # -- what a stage carries ------------------------------------------------------------------
-
-    def _learnt(self, adaptation: Adaptation) -> Params:
-        """Factors and step sizes from a finished round."""
-        factor = learn_factor(adaptation, self.move.metric, self.num_chains)
-        sizes = np.exp(np.asarray(adaptation.log_step_mean))
-        return Params(jnp.asarray(sizes), jnp.asarray(factor))
 
     def _fresh(self, stage: Stage, params: Params | None) -> tuple[Stage, PyTree]:
         starts = starting_points(

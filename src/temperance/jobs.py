@@ -56,6 +56,10 @@ class TunedJob:
     sweeps_per_draw: int
 
     @property
+    def densities(self) -> Densities:
+        return self.plan.densities
+
+    @property
     def move(self) -> AbstractMove:
         return self.plan.move
 

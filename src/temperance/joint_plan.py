@@ -21,10 +21,10 @@ from jaxtyping import Array, Bool, Float, PyTree
 from temperance.continuous import JointLadder
 from temperance.inverse_temperature import log_base_weight, log_target_weight
 from temperance.move import Params
-from temperance.plan import Stage, start_chains
+from temperance.plan import Stage, ends_pilot, start_chains
 from temperance.samplers.continuous import JointTempering
-from temperance.travel_plan import TravelPlan, Weighing
-from temperance.warmup import Adaptation, begin, learn_factor, rounds
+from temperance.warmup import Adaptation, begin, rounds
+from temperance.weighing import Weighing, WeighingPlan
 
 # The standard deviation of u where beta is uniform, pi / sqrt(3).
 CONTROL_SCALE = 1.8
@@ -59,12 +59,12 @@ class Guessing(NamedTuple):
 
 
 @dataclass(frozen=True)
-class JointPlan(TravelPlan):
+class JointPlan(WeighingPlan):
     """How to make the stages of one call of `joint-ct`."""
 
     def sampler_of(self, stage: Stage, carry: PyTree) -> Any:
         if stage.kind == "pilot":
-            return self.sampler(stage, carry[1].params())
+            return super().sampler_of(stage, carry)
         return self._joint(carry[1].params(), carry[1].log_zeta)
 
     def _joint(self, params: Params, log_zeta: Array) -> JointTempering:
@@ -91,18 +91,19 @@ class JointPlan(TravelPlan):
     def _after_joint_pilot(
         self, stage: Stage, state: PyTree, learnt: Weighing
     ) -> tuple[Stage, PyTree]:
-        following, carried = super().after(stage, (state, learnt))
-        if following.kind == "pilot":
-            return following, carried
+        measured, params = self._learn(stage, learnt.inner)
+        if not ends_pilot(measured):
+            return self._after_pilot(measured, params, state)
+        following = replace(measured, kind="warm", index=0, length=rounds(self.num_warmup)[0])
         log_zeta = float(learnt.log_z()[-1]) if self.log_zeta is None else self.log_zeta
         # Half way along the ladder replicas know of both ends.
         middle = len(stage.betas) // 2
-        params = jax.tree.map(lambda leaf: leaf[middle], learnt.inner.params())
+        params = jax.tree.map(lambda leaf: leaf[middle], learnt.params())
         positions = state.points.position[:, middle]
         return following, self._round(self._widened(params), log_zeta, positions)
 
     def _fresh(self, stage: Stage, params: Params | None) -> tuple[Stage, PyTree]:
-        following, carried = super(TravelPlan, self)._fresh(stage, params)
+        following, carried = super()._fresh(stage, params)
         if following.kind == "pilot":
             return following, carried
         state, learnt = carried
@@ -111,11 +112,6 @@ class JointPlan(TravelPlan):
         return following, self._round(self._widened(first), self.log_zeta or 0.0, positions)
 
     # -- what a stage carries --------------------------------------------------------------------
-
-    def _learnt(self, adaptation: Adaptation) -> Params:
-        factor = learn_factor(adaptation, self.move.metric, self.num_chains)
-        sizes = np.exp(np.asarray(adaptation.log_step_mean))
-        return Params(jnp.asarray(sizes), jnp.asarray(factor))
 
     def _widened(self, params: Params) -> Params:
         """A rung's parameters, with a scale for the control, and a rung axis of one."""
@@ -137,7 +133,7 @@ class JointPlan(TravelPlan):
 
     def carried(self, stage: Stage) -> PyTree:
         if stage.kind == "pilot":
-            return super(TravelPlan, self).carried(stage)
+            return super().carried(stage)
         dimension = self.densities.layout.dimension
         positions = jnp.zeros((self.num_chains, dimension))
         dense = self.move.metric == "dense"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from temperance.errors import ArgumentError, unknown_name
 from temperance.move import AbstractMove
@@ -15,16 +15,19 @@ from temperance.moves.mint import mint
 
 @dataclass(frozen=True)
 class Method:
-    """A method's one-line description, its options and the papers it rests on."""
+    """A method's one-line description, its options and the papers it rests on.
+
+    `base` is what it heats towards: nothing, the prior or base that the problem comes with, that or
+    a fit where there is none, or a fit unless a Target comes with a base.
+    """
 
     name: str
     summary: str
     options: Mapping[str, str]
     references: tuple[str, ...]
-    needs_base: bool = True
+    base: Literal["none", "own", "own or fitted", "fitted"] = "own"
     evidence: bool = False
     move: str = "hmc"
-    fits_base: bool | None = False  # always, unless it is told; or where there is none (None)
 
 
 LADDER_OPTIONS = {
@@ -72,7 +75,7 @@ ANNEAL_OPTIONS = BASE_OPTIONS | {
 METHODS = {
     method.name: method
     for method in (
-        Method("plain", "the inner move alone", {}, (), needs_base=False),
+        Method("plain", "the inner move alone", {}, (), base="none"),
         Method(
             "pt",
             "parallel tempering, hot by powers",
@@ -114,7 +117,7 @@ METHODS = {
             CONTINUOUS_OPTIONS,
             ("graham2017",),
             evidence=True,
-            fits_base=True,
+            base="fitted",
         ),
         Method(
             "gibbs-ct",
@@ -122,7 +125,7 @@ METHODS = {
             CONTINUOUS_OPTIONS,
             ("graham2017", "gelman1998"),
             evidence=True,
-            fits_base=True,
+            base="fitted",
         ),
         Method(
             "st",
@@ -135,7 +138,7 @@ METHODS = {
             },
             ("marinari1992", "carlson2016", "geyer1995"),
             evidence=True,
-            fits_base=None,
+            base="own or fitted",
         ),
         Method(
             "ais",
@@ -143,7 +146,7 @@ METHODS = {
             ANNEAL_OPTIONS,
             ("neal2001",),
             evidence=True,
-            fits_base=None,
+            base="own or fitted",
         ),
         Method(
             "bdmc",
@@ -152,7 +155,7 @@ METHODS = {
             | {"exact": "an exact draw of the target, or a function of a key that makes them"},
             ("grosse2015", "neal2001"),
             evidence=True,
-            fits_base=None,
+            base="own or fitted",
         ),
         Method(
             "mint",
@@ -169,7 +172,7 @@ METHODS = {
                 "sweeps_per_draw": "steps for each kept draw (default 1)",
             },
             ("li2017", "ceperley1999"),
-            needs_base=False,
+            base="none",
             move="metropolis",
         ),
         Method(
@@ -188,7 +191,7 @@ METHODS = {
             "equi-energy sampler, hot by powers and truncated energies",
             ENERGY_OPTIONS,
             ("kou2006",),
-            needs_base=False,
+            base="none",
         ),
     )
 }

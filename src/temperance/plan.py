@@ -187,15 +187,20 @@ class Plan:
             stage = replace(stage, rejection=_floats(rejection))
         if settles:
             return stage, adaptation.params()
-        factor = learn_factor(adaptation, self.move.metric, self.num_chains)
-        sizes = np.exp(np.asarray(adaptation.log_step_mean))
+        params = self._learnt(adaptation)
         if self.ladder(stage).draw_hottest() is not None:
-            sizes[0] = sizes[1]
-        params = Params(jnp.asarray(sizes), jnp.asarray(factor))
+            sizes = params.step_size.at[0].set(params.step_size[1])
+            params = params._replace(step_size=sizes)
         if len(betas) == 1 or self.betas is not None or self.subsampling is not None:
             return stage, params
         new = equalise(betas, rejection)
         return replace(stage, betas=_floats(new)), transplant(betas, new, params)
+
+    def _learnt(self, adaptation: Adaptation) -> Params:
+        """Factors and step sizes from a finished round."""
+        factor = learn_factor(adaptation, self.move.metric, self.num_chains)
+        sizes = np.exp(np.asarray(adaptation.log_step_mean))
+        return Params(jnp.asarray(sizes), jnp.asarray(factor))
 
     def _after_pilot(self, stage: Stage, params: Params, state: PyTree) -> tuple[Stage, PyTree]:
         if stage.index % 2 == 0:
@@ -206,7 +211,7 @@ class Plan:
         barrier = float(np.sum(stage.rejection))
         num_rungs = len(stage.betas)
         wanted = rungs_for(barrier)
-        again = barrier > SATURATED * (num_rungs - 1) and num_rungs < MOST_RUNGS
+        again = not ends_pilot(stage)
         if again:
             wanted = max(wanted, 2 * num_rungs)
         wanted = min(wanted, MOST_RUNGS)
@@ -294,6 +299,13 @@ KINDS = ("pilot", "warm", "draw", "fill")
 TRANSITIONS = ("tt", "stt")
 # One rung, and a move there.
 ALONE = ("plain", "mint")
+
+
+def ends_pilot(stage: Stage) -> bool:
+    """Whether a pilot by powers needs no further round: its second one has the barrier in sight."""
+    num_pairs = len(stage.betas) - 1
+    saturated = float(np.sum(stage.rejection)) > SATURATED * num_pairs
+    return stage.index % 2 == 1 and not (saturated and num_pairs + 1 < MOST_RUNGS)
 
 
 @eqx.filter_jit

@@ -7,54 +7,29 @@ Everything that can be wrong with a call is found before anything long is compil
 
 import time
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jax
 
 from temperance._types import Key, Options
-from temperance.base_options import with_base
+from temperance.by_name import job_by_name
 from temperance.checkpoint import Store
-from temperance.checks import check_count, check_problem
+from temperance.checks import check_count, check_problem, is_number
 from temperance.conductor import Conductor
-from temperance.equi_energy_options import equi_energy_options
-from temperance.equi_energy_plan import EquiEnergyPlan
-from temperance.errors import ArgumentError, MoveError, unknown_name
+from temperance.errors import ArgumentError
 from temperance.fetch import sources_in
 from temperance.fingerprint import fingerprint
-from temperance.geometric import check_betas
-from temperance.jobs import HandJob, Job, TunedJob
-from temperance.joint_plan import JointPlan
-from temperance.methods import METHODS, check_options, method_named, move_named
-from temperance.minibatch_options import mint_move, mintee_options
-from temperance.mintee_plan import MinteePlan
+from temperance.jobs import HandJob, Job
+from temperance.methods import METHODS, method_named, move_named
 from temperance.move import AbstractMove
-from temperance.plan import ALONE, TRANSITIONS, Plan
 from temperance.problem import Densities, Problem, Target, densities_of
 from temperance.program import traceable
 from temperance.progress import reporter
 from temperance.result import result_tree
 from temperance.runtime import across_precisions, scope
 from temperance.samplers.run import block_size
-from temperance.samplers.swaps import SCHEMES
 from temperance.source import left_in_place, refuse_sources
-from temperance.subsampled_options import subsampled_options
-from temperance.travel_options import travel_options
-from temperance.travel_plan import TravelPlan
-
-# A sweep crosses a few pairs of rungs at most, so a kept draw of parallel tempering is several.
-# Four steps of a chain that travels alone are as many as log evidence hears of.
-SWEEPS_PER_DRAW = {"pt": 8, "spt": 2, "ee": 8, "mintee": 1, "st": 4, "gibbs-ct": 4, "joint-ct": 4}
-SUBSAMPLED = ("spt", "stt")
-WHAT_RUNGS_HAVE = {"spt": "sizes", "stt": "sizes", "ee": "temperatures", "mintee": "temperatures"}
-ENERGIES = {"ee": EquiEnergyPlan, "mintee": MinteePlan}
-TRAVELS = {
-    "st": TravelPlan, "gibbs-ct": TravelPlan, "ais": TravelPlan, "bdmc": TravelPlan,
-    "joint-ct": JointPlan,
-}  # fmt: skip
-# Swaps evaluate little or nothing, so every pair of neighbours gets its turn between two moves.
-SWAPS_PER_SWEEP = {"deo": 2, "seo": 2, "sweep": 1}
 
 
 class RunWarning(UserWarning):
@@ -111,11 +86,13 @@ def sample(
         counts = {"num_chains": num_chains, "num_warmup": num_warmup, "num_draws": num_draws}
         key = _key(seed)
         if isinstance(method, str):
-            asked = {"seed": seed, "progress": progress, "precision": precision}
-            densities, options = _heated(problem, densities, method, options, num_warmup, asked)
-            job, name = _tuned(problem, densities, method, move, counts, key, options)
+            fitting = {"seed": seed, "progress": progress, "precision": precision}
+            job: Job = job_by_name(problem, densities, method, move, counts, key, options, fitting)
+            name = method
         else:
-            job, name = _by_hand(problem, densities, method, counts, key, options)
+            job = _by_hand(problem, densities, method, counts, key, options)
+            name = type(method).__name__
+        densities = job.densities
         store = _open(checkpoint, problem, job, seed)
         try:
             with (
@@ -158,104 +135,6 @@ def _reads_rows(method: Any, move: str | AbstractMove | None) -> bool:
     return method == "mint" or move_named(move, method_named(method).move).reads_rows
 
 
-def _tuned(
-    problem: Problem | Target,
-    densities: Densities,
-    name: str,
-    move: str | AbstractMove | None,
-    counts: Options,
-    key: Key,
-    options: Options,
-) -> tuple[Job, str]:
-    method = method_named(name)
-    check_options(method, options)
-    kernel = traceable(move_named(move, method.move).placed(problem, densities.layout))
-    if name == "mint":
-        kernel = mint_move(problem, kernel, options)
-    if method.needs_base and densities.hot is None:
-        raise ArgumentError(
-            f"method {name!r} heats the target towards a base and this Target has none: give "
-            "Target(..., base=Gaussian(mean, covariance)), or use method='plain'"
-        )
-    if name in TRANSITIONS and (kernel.reversal() is None or not kernel.exact):
-        raise MoveError(
-            f"tempered transitions need an exact move that can be run backwards, and {kernel} is "
-            "not: use metropolis, mala, hmc, nuts or slice, or repeat or alternate some of them"
-        )
-    start = kernel.draw_start()
-    # On a ladder the same draws are those of its hottest rung.
-    if start is not None and name in ALONE:
-        densities = replace(densities, draw=start)
-    if name in TRAVELS:
-        betas, num_rungs, own = travel_options(problem, name, densities.layout, options)
-    else:
-        betas, own = _rungs(problem, name, options, counts["num_warmup"])
-        num_rungs = options.get("num_rungs")
-    if num_rungs is not None:
-        num_rungs = check_count("num_rungs", num_rungs, 2)
-        if betas is not None and len(betas) != num_rungs:
-            what = WHAT_RUNGS_HAVE.get(name, "betas")
-            raise ArgumentError(f"num_rungs is {num_rungs}, but there are {len(betas)} {what}")
-    scheme = options.get("scheme", "deo")
-    if scheme not in SCHEMES:
-        raise unknown_name("swap scheme", scheme, SCHEMES)
-    sweeps = check_count(
-        "sweeps_per_draw", options.get("sweeps_per_draw", SWEEPS_PER_DRAW.get(name, 1)), 1
-    )
-    swaps = check_count(
-        "swaps_per_sweep", options.get("swaps_per_sweep", SWAPS_PER_SWEEP[scheme]), 1
-    )
-    plan = (ENERGIES | TRAVELS).get(name, Plan)(
-        problem, densities, name, kernel, key=key, num_rungs=num_rungs, betas=betas,
-        scheme=scheme, swaps_per_sweep=swaps, **counts, **own,
-    )  # fmt: skip
-    return TunedJob(plan, sweeps), name
-
-
-def _heated(
-    problem: Problem | Target,
-    densities: Densities,
-    name: str,
-    options: Options,
-    num_warmup: int,
-    asked: Options,
-) -> tuple[Densities, Options]:
-    """The densities with the base that a method that travels is told, or fits, and the options."""
-    if name not in TRAVELS:
-        return densities, options
-    method = method_named(name)
-    check_options(method, options)
-    densities, fit = with_base(problem, densities, method, options.get("base"), **asked)
-    # Warm-up learns log zeta; without one, the fit's bound is all there is.
-    if fit is not None and not num_warmup and "log_zeta" in method.options:
-        options = {"log_zeta": fit.log_zeta} | options
-    return densities, options
-
-
-def _rungs(
-    problem: Problem | Target, name: str, options: Options, num_warmup: int
-) -> tuple[tuple[float, ...] | None, Options]:
-    """The betas, if they are given, and what else a method's ladder is told."""
-    if name in ENERGIES:
-        own = equi_energy_options(options, num_warmup)
-        if name == "mintee":
-            own |= mintee_options(problem, options, own["betas"])
-        return own.pop("betas"), own
-    hottest = options.get("hottest")
-    if name not in SUBSAMPLED:
-        if hottest is not None and not (_is_number(hottest) and 0 <= hottest < 1):
-            raise ArgumentError(f"hottest: wanted a beta in [0, 1), got {hottest!r}")
-        betas = options.get("betas")
-        betas = None if betas is None else tuple(float(b) for b in check_betas(betas))
-        return betas, {"hottest": float(hottest or 0.0)}
-    if not isinstance(problem, Problem):
-        raise ArgumentError(
-            f"method {name!r} leaves rows out, and a Target has none: write it as a Problem with "
-            "one term for each row, or heat it by powers with method='pt' or 'tt'"
-        )
-    return subsampled_options(problem, options)
-
-
 def _by_hand(
     problem: Problem | Target,
     densities: Densities,
@@ -263,7 +142,7 @@ def _by_hand(
     counts: dict[str, int],
     key: Key,
     options: Options,
-) -> tuple[Job, str]:
+) -> HandJob:
     parts = ("init", "step", "snapshot", "trail", "params", "move", "ladder")
     if isinstance(sampler, type) or not all(hasattr(sampler, name) for name in parts):
         raise ArgumentError(
@@ -276,8 +155,9 @@ def _by_hand(
             f"options {others} belong to methods by name; a sampler built by hand holds its own"
         )
     sweeps = check_count("sweeps_per_draw", options.get("sweeps_per_draw", 1), 1)
-    job = HandJob(problem, densities, traceable(sampler), key=key, sweeps_per_draw=sweeps, **counts)
-    return job, type(sampler).__name__
+    return HandJob(
+        problem, densities, traceable(sampler), key=key, sweeps_per_draw=sweeps, **counts
+    )
 
 
 def _open(
@@ -298,12 +178,8 @@ def _key(seed: int) -> Key:
         return jax.random.key(seed)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _check_limit(name: str, value: Any) -> None:
-    if value is not None and not (_is_number(value) and value > 0):
+    if value is not None and not (is_number(value) and value > 0):
         raise ArgumentError(f"{name}: wanted a positive number or None, got {value!r}")
 
 

@@ -1,4 +1,8 @@
-"""What a call may say of a run that travels the temperatures, checked before anything runs."""
+"""What a call may say of a run that travels the temperatures, checked before anything runs.
+
+Nothing here needs the base itself, which may have to be fitted first: only whether there is a
+bridge to the target from it.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,11 +12,13 @@ import jax
 import jax.numpy as jnp
 
 from temperance._types import Key, Options, Position
-from temperance.checks import check_count
-from temperance.errors import ArgumentError
-from temperance.geometric import check_betas
+from temperance.checks import check_count, is_number
+from temperance.continuous import JointLadder
+from temperance.errors import ArgumentError, MoveError
+from temperance.geometric import GeometricLadder, check_betas
 from temperance.layout import DrawVector, Layout
-from temperance.problem import Problem, Target
+from temperance.move import AbstractMove, refuse_few_rows
+from temperance.problem import Densities, Problem, Target
 from temperance.subsampled_options import subsampled_options
 
 LEAST_SHARE = 0.01
@@ -24,7 +30,7 @@ def travel_options(
 ) -> tuple[tuple[float, ...] | None, int | None, Options]:
     """The betas and the number of rungs of warm-up's ladder, and what else a plan is told."""
     log_zeta = options.get("log_zeta")
-    if log_zeta is not None and not (_is_number(log_zeta) and abs(log_zeta) < 1e300):
+    if log_zeta is not None and not (is_number(log_zeta) and abs(log_zeta) < 1e300):
         raise ArgumentError(f"log_zeta: wanted a number or None, got {log_zeta!r}")
     own: Options = {"log_zeta": None if log_zeta is None else float(log_zeta)}
     if name in ("joint-ct", "gibbs-ct"):
@@ -41,9 +47,10 @@ def travel_options(
     betas = _betas(options)
     if betas is not None and betas[0] != 0:
         raise ArgumentError(f"betas: an anneal begins at 0, the base; got {betas[0]}")
-    own["anneal"] = betas or _num_rungs(options, betas)
+    num_rungs = _num_rungs(options, betas)
+    own["anneal"] = num_rungs if betas is None else betas
     share = options.get("conditional_ess")
-    if share is not None and not (_is_number(share) and LEAST_SHARE <= share < 1):
+    if share is not None and not (is_number(share) and LEAST_SHARE <= share < 1):
         raise ArgumentError(
             f"conditional_ess: wanted a share from {LEAST_SHARE} to below 1, such as 0.99, got "
             f"{share!r}"
@@ -55,6 +62,22 @@ def travel_options(
         )
     own["conditional_ess"] = None if share is None else float(share)
     return None, None, own
+
+
+def check_travelling_move(
+    name: str, move: AbstractMove, densities: Densities, bridge: bool
+) -> None:
+    """Raise where the samplers of warm-up and of the draws would refuse the move."""
+    refuse_few_rows(move)
+    if not move.exact:
+        raise MoveError(
+            f"method {name!r} needs an exact move, since the bias of one temperature spreads to "
+            f"all of them, and {move} is not"
+        )
+    hot = densities.whole if densities.hot is None else densities.hot
+    move.check_ladder(GeometricLadder(hot, densities.cold, (0.0, 1.0), bridge=bridge))
+    if name == "joint-ct":
+        move.check_ladder(JointLadder(hot, densities.cold, jnp.zeros(()), bridge))
 
 
 def _by_rows(
@@ -125,7 +148,3 @@ def _num_rungs(options: Options, betas: tuple[float, ...] | None) -> int | None:
 def given(value: Any) -> bool:
     """Whether an option says anything."""
     return value is not None and value is not False
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

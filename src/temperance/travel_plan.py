@@ -1,12 +1,6 @@
 """What a run does whose chains travel the temperatures one by one: ST, Gibbs CT, AIS and BDMC.
 
-Warm-up is that of parallel tempering (plan.py): its rungs tune a step size and a factor for every
-temperature, its swaps say where the rungs belong, and its points weigh the rungs,
-
-    log Z_{k+1} / Z_k = log mean_{pi_k} exp(I_k / 2) - log mean_{pi_{k+1}} exp(-I_k / 2)
-
-(the geometric bridge of Meng and Wong 1996). A chain that has to find these weights on its own
-must first have been where it cannot go without them. Then
+Warm-up is that of parallel tempering, whose points weigh the rungs (weighing.py). Then
 
     st        the chains walk the rungs, with weights w_k = -log Z_k
     gibbs-ct  they go to any beta; rungs are knots for log Z and for the moves' parameters
@@ -24,14 +18,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import logsumexp
 from jaxtyping import Array, Bool, Float, PyTree
 
 from temperance._types import Options
 from temperance.geometric import GeometricLadder
-from temperance.ladder import weighted
 from temperance.move import Params
-from temperance.plan import Plan, Stage, start_chains
+from temperance.plan import Stage, start_chains
 from temperance.problem import Problem
 from temperance.samplers.annealing import AnnealedImportance
 from temperance.samplers.annealing_schedule import conditional_betas
@@ -39,44 +31,11 @@ from temperance.samplers.continuous import GibbsTempering
 from temperance.samplers.simulated import SimulatedTempering
 from temperance.schedule import anneal_rungs_for, equalise
 from temperance.subsampling import Subsampling
-from temperance.warmup import Adaptation
+from temperance.weighing import Weighing, WeighingPlan
 
 ANNEALED = ("ais", "bdmc")
 # How many anneals choose their betas together, and folded into the key for them.
 CHOOSERS, CHOOSING = 256, 2**31 - 2
-
-
-class Weighing(NamedTuple):
-    """Warm-up of parallel tempering, and sums of exp(I / 2) and exp(-I / 2) for each pair."""
-
-    inner: Adaptation
-    log_up: Float[Array, " pairs"]
-    log_down: Float[Array, " pairs"]
-
-    def params(self, learning: Bool[Array, ""] | bool = False) -> Params:
-        return self.inner.params(learning)
-
-    def after(self, sampler: Any, state: PyTree, info: Any) -> "Weighing":
-        """What is known after one more step of every chain."""
-        components = state.points.components  # (chain, rung, component)
-        steps = jnp.diff(sampler.ladder.weight_table(), axis=0)
-        by_pair = jax.vmap(jax.vmap(weighted), in_axes=(None, 0))
-        up = 0.5 * by_pair(steps, components[:, :-1])
-        down = -0.5 * by_pair(steps, components[:, 1:])
-        return Weighing(
-            self.inner.after(sampler, state, info),
-            jnp.logaddexp(self.log_up, logsumexp(_possible(up), axis=0)),
-            jnp.logaddexp(self.log_down, logsumexp(_possible(down), axis=0)),
-        )
-
-    def log_z(self) -> np.ndarray:
-        """Log Z of every rung, from the hottest; 0 more where two rungs share no point."""
-        steps = np.asarray(self.log_up, float) - np.asarray(self.log_down, float)
-        return np.concatenate([[0.0], np.cumsum(np.where(np.isfinite(steps), steps, 0.0))])
-
-
-def _possible(values: Array) -> Array:
-    return jnp.where(jnp.isnan(values), -jnp.inf, values)
 
 
 class Ready(NamedTuple):
@@ -97,18 +56,17 @@ class Ready(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TravelPlan(Plan):
+class TravelPlan(WeighingPlan):
     """How to make the stages of one call. `anneal` are an anneal's betas, where they are given."""
 
-    log_zeta: float | None = None
     anneal: tuple[float, ...] | int | None = None
     conditional_ess: float | None = None
     by_rows: bool = False
     draw_target: Any = None
 
     def own(self) -> Options:
-        names = ("log_zeta", "anneal", "conditional_ess", "by_rows")
-        return {name: getattr(self, name) for name in names}
+        names = ("anneal", "conditional_ess", "by_rows")
+        return super().own() | {name: getattr(self, name) for name in names}
 
     @cached_property
     def subsampling(self) -> Subsampling | None:
@@ -186,13 +144,6 @@ class TravelPlan(Plan):
         return np.asarray(equalise(np.asarray(stage.betas), rejection, wanted))
 
     # -- what a stage carries --------------------------------------------------------------------
-
-    def _carry(self, stage: Stage, params: Params, state: PyTree) -> PyTree:
-        state, inner = super()._carry(stage, params, state)
-        if self.subsampling is not None:
-            return state, inner
-        nothing = jnp.full((len(stage.betas) - 1,), -jnp.inf, params.step_size.dtype)
-        return state, Weighing(inner, nothing, nothing)
 
     def _fresh(self, stage: Stage, params: Params | None) -> tuple[Stage, PyTree]:
         following, (state, learnt) = super()._fresh(stage, params)

@@ -8,16 +8,21 @@ arrives at on a mixture of two modes.
 """
 
 import argparse
-import csv
 import os
 import platform
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+
+# What the studies share lies beside them.
+sys.path.append(str(Path(__file__).parents[1]))
+
 from bridge import DIMENSION, SCALE, adapted_betas, travel
 from constant import rates
+from experiment import processor, write_csv
 from figures import draw_schedule, draw_travel
 from mixture import warm_up
 from rich.console import Console
@@ -103,24 +108,10 @@ def schedule_rows(say):
             }
 
 
-def write(path: Path, rows: list[dict]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(
-            {k: f"{v:.5g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows
-        )
-
-
 def machine() -> str:
-    model = platform.machine()
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        lines = information.read_text().splitlines()
-        model = next((li.split(":", 1)[1].strip() for li in lines if "model name" in li), model)
     others = ", ".join(f"{name} {version(name)}" for name in ("jax", "equinox", "numpy"))
     return (
-        f"{model}, {os.cpu_count()} cores, {platform.system()}\n"
+        f"{processor()}, {os.cpu_count()} cores, {platform.system()}\n"
         f"Python {platform.python_version()}, temperance {__version__}, {others}, "
         f"matplotlib {mpl.__version__}\n"
         f"Gaussian bridge: N(0, {SCALE}^2 I) to N(0, I) in {DIMENSION} dimensions\n"
@@ -140,7 +131,7 @@ def main():
     with scope("double"), console.status("starting") as status:
         for name, part in parts.items():
             tables[name] = list(part(status.update))
-            write(out / f"{name}.csv", tables[name])
+            write_csv(out / f"{name}.csv", tables[name])
             console.print(f"{name}: {len(tables[name])} rows")
         draw_travel(tables["constant"], tables["bridge"], out / "travel.png")
         draw_schedule(tables["schedule"], out / "schedule.png")

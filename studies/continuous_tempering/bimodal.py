@@ -14,7 +14,8 @@ import numpy as np
 from bimodal_figure import EDGES, draw
 from bimodal_problem import CENTERS, SHARES, base, ladder, log_target
 from experiment import Experiment, Result
-from pages import Rows, table
+from pages import Rows
+from sections import table
 
 import temperance as tp
 from temperance.continuous import Heated

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from boltzmann_problem import MOMENTS
 from experiment import write_csv
-from pages import Rows, table
+from pages import Rows
+from sections import table
 
 ORDER = ("exact", "ais", "st", "gibbs-ct", "gibbs-profile", "joint-ct")
 # Run times of the table, as shares of the longest; a method's value is its last one up to there.

@@ -16,7 +16,8 @@ from experiment import Experiment, Result
 from iwae import CHAINS, small, study
 from iwae_figure import draw_kept
 from iwae_model import DIMENSION, NAMES, load, made
-from pages import Rows, table
+from pages import Rows
+from sections import table
 
 KEPT = Path(__file__).parent / "results" / "iwae"
 METHODS = {"ais": "AIS", "gibbs": "Gibbs CT", "joint": "joint CT", "st": "ST"}

@@ -19,9 +19,10 @@ from typing import Any
 import jax
 import numpy as np
 from experiment import Experiment, Result
-from pages import Rows, table
+from pages import Rows
 from radon_figure import draw, reference
 from radon_model import NUM_COUNTIES, Radon, load, made, numpyro_model, pymc_model
+from sections import table
 
 import temperance as tp
 from temperance.weighted import log_ratio, weighted_mean

@@ -1,13 +1,14 @@
 """The tables, as CSV and as markdown with the paper's figures beside ours."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from experiment import write_csv
 from printed import STEP_LENGTHS, TABLE_1, TABLE_2
+from sections import table
 
 Rows = list[dict[str, Any]]
 KINDS = ("law", "tied", "normality", "batch", "accuracy", "reasons", "modes", "tall")
@@ -40,18 +41,6 @@ def write_all(results: Rows, folder: Path, machine: str) -> None:
     for write in (_law, _tied, _accuracy, _normality, _batches, _modes, _reasons, _tall):
         parts += write(kinds)
     (folder / "tables.md").write_text("\n".join(parts))
-
-
-def table(title: str, text: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    """A section with a table in it; nothing without rows."""
-    lines = [[f"{v:.4g}" if isinstance(v, float) else str(v) for v in row] for row in rows]
-    if not lines:
-        return []
-    return [
-        f"## {title}", "", *([text, ""] if text else []),
-        "| " + " | ".join(head) + " |", "|" + "---|" * len(head),
-        *("| " + " | ".join(line) + " |" for line in lines), "",
-    ]  # fmt: skip
 
 
 def _law(kinds: dict[str, Rows]) -> list[str]:

@@ -1,12 +1,16 @@
 """The bound of a Gaussian fit on log Z: the mean of log p(x, y) - log q(x) over draws of q."""
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from temperance._types import LogDensity
 from temperance.fit import Fit, LocalFit, match_moments
 from temperance.gaussian import Gaussian
-from temperance.layout import Layout
+from temperance.layout import Layout, OnVector
+from temperance.noise import noise
+from temperance.variational_objective import log_ratios
 
 NUM_DRAWS = 4000
 
@@ -16,11 +20,9 @@ def fit_of(
 ) -> Fit:
     """A fit with its bound estimated from `NUM_DRAWS` draws."""
     base = Gaussian(mean, covariance)
-
-    def gain(key: jax.Array) -> jax.Array:
-        x = base.draw(key)
-        return log_density(layout.unravel(x)) - base(x)
-
     keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), 1), NUM_DRAWS)
-    bound = float(np.mean(jax.jit(jax.vmap(gain))(keys)))
-    return match_moments([LocalFit(mean, covariance, bound)])
+    draws = jax.vmap(lambda key: noise(key, base.dimension, 0, float)[0])(keys)
+    center, factor = jnp.asarray(base.mean), jnp.asarray(base.factor)
+    whole = OnVector(log_density, layout)
+    ratios = eqx.filter_jit(log_ratios)(whole, center, factor, draws, NUM_DRAWS)
+    return match_moments([LocalFit(mean, covariance, float(np.mean(ratios)))])

@@ -21,7 +21,7 @@ from temperance.errors import ModelError, unknown_name
 from temperance.fit import Fit
 from temperance.interop.bound import fit_of
 from temperance.interop.numpyro_model import Model
-from temperance.interop.rows import Parts, assemble, check_density
+from temperance.interop.rows import Parts, assemble
 from temperance.layout import Layout
 from temperance.problem import Problem, Target
 
@@ -41,22 +41,14 @@ def parts_of(model: Model) -> Parts:
     """What the model is made of, and the reasons for what it lacks."""
     data, reason = model.data()
     undrawn = model.undrawn()
-    parts = Parts(
-        log_prior=model.log_prior,
-        log_density=model.log_density,
-        constrain=model.constrain,
-        example=model.example,
-        dims=model.dims(),
-        coords=None,
+    return Parts.of(
+        model,
         draw_prior=None if undrawn else model.draw_prior,
         undrawn=undrawn,
         terms=None if data is None else model.terms,
         data=data,
         reason=reason,
     )
-    with jax.enable_x64(True):
-        check_density(parts)
-    return parts
 
 
 def _rate(step: Any, *, first: float, num_steps: int) -> Any:

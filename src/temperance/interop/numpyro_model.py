@@ -17,21 +17,27 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro
 from jax.core import Tracer
 from jaxtyping import Array, Float
 from numpyro import distributions, handlers
-from numpyro.distributions.transforms import biject_to
 from numpyro.infer.initialization import init_to_uniform
 from numpyro.infer.util import compute_log_probs
 
 from temperance._types import Data, Key, Position, Scalar
 from temperance.errors import ModelError
+from temperance.interop.numpyro_sites import (
+    LOG_DET,
+    Trace,
+    check_sites,
+    dims_of,
+    given,
+    holds,
+    is_factor,
+    is_latent,
+    is_seen,
+    unconstrained,
+)
 from temperance.interop.rows import FAILURES
-
-Site = dict[str, Any]
-Trace = dict[str, Site]
-LOG_DET = "_{}_log_det"
 
 
 class Model:
@@ -48,8 +54,8 @@ class Model:
             free = self._look()
         self.example = {name: np.zeros(leaf.shape) for name, leaf in free.items()}
         self.latent = list(self.example)
-        seen = [name for name, site in self.sites.items() if _is_seen(site)]
-        self.factors = [name for name in seen if _is_factor(self.sites[name])]
+        seen = [name for name, site in self.sites.items() if is_seen(site)]
+        self.factors = [name for name in seen if is_factor(self.sites[name])]
         self.observed = [name for name in seen if name not in self.factors]
         if not self.latent:
             raise ModelError("model: it has no latent sample site, so there is nothing to draw")
@@ -84,7 +90,7 @@ class Model:
         args, kwargs = self._arguments({})
         with jax.numpy_rank_promotion("allow"):
             model = handlers.seed(self.model, key)
-            return _free(handlers.trace(model).get_trace(*args, **kwargs), self.latent)
+            return unconstrained(handlers.trace(model).get_trace(*args, **kwargs), self.latent)
 
     def constrain(self, position: Position) -> dict[str, Array]:
         _, sites = self._log_probs(position, self._arguments({}))
@@ -94,7 +100,10 @@ class Model:
         """Plates as the names of axes."""
         shown = self._shown()
         taken = {*shown, "chain", "draw"}
-        return {name: _dims(self.sites[name], taken) for name in shown}
+        return {name: dims_of(self.sites[name], taken) for name in shown}
+
+    def coords(self) -> None:
+        """Plates have no labels."""
 
     # -- rows ------------------------------------------------------------------------------------
 
@@ -137,7 +146,7 @@ class Model:
             site = self.sites[name]
             scale = site["scale"]
             scaled = scale is not None and (isinstance(scale, Tracer) or np.any(scale != 1))
-            if scaled or _holds(site["fn"], distributions.MaskedDistribution):
+            if scaled or holds(site["fn"], distributions.MaskedDistribution):
                 return (
                     f"the prior of {name!r} is scaled or masked, so that it is not the density "
                     "its draws have"
@@ -166,9 +175,9 @@ class Model:
 
         def run() -> Position:
             self.sites = handlers.trace(model).get_trace(*args, **kwargs)
-            _check_sites(self.sites)
-            latent = [name for name, site in self.sites.items() if _is_latent(site)]
-            return _free(self.sites, latent)
+            check_sites(self.sites)
+            latent = [name for name, site in self.sites.items() if is_latent(site)]
+            return unconstrained(self.sites, latent)
 
         try:
             with jax.numpy_rank_promotion("allow"):
@@ -184,7 +193,7 @@ class Model:
         self, position: Position, arguments: tuple[tuple[Any, ...], dict[str, Any]]
     ) -> tuple[dict[str, Array], Trace]:
         # What is still to be drawn does not count: every latent site is given.
-        model = handlers.seed(handlers.substitute(self.model, substitute_fn=_given(position)), 0)
+        model = handlers.seed(handlers.substitute(self.model, substitute_fn=given(position)), 0)
         with jax.numpy_rank_promotion("allow"):
             return compute_log_probs(model, *arguments, {}, sum_log_prob=False)
 
@@ -211,96 +220,12 @@ def _checked(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Calla
     return model
 
 
-def _check_sites(sites: Trace) -> None:
-    for name, site in sites.items():
-        if site["type"] == "param":
-            raise ModelError(
-                f"model: {name!r} is a numpyro.param, which has no prior: make it a sample site"
-            )
-        if site["type"] == "plate" and site["args"][1] not in (None, site["args"][0]):
-            raise ModelError(
-                f"model: the plate {name!r} takes a random subsample of its {site['args'][0]} "
-                "rows: leave subsample_size out. Methods 'spt', 'stt' and 'mint' leave rows out"
-            )
-        if _is_latent(site) and site["fn"].support.is_discrete:
-            raise ModelError(
-                f"model: the latent site {name!r} is discrete, and the moves here propose real "
-                "values: sum it out, for instance with MixtureSameFamily"
-            )
-
-
-def _given(position: Position) -> Callable[[Site], Any]:
-    """Values for the latent sites, and their Jacobians as factors beside them."""
-
-    def substitute(site: Site) -> Any:
-        name = site["name"]
-        if name not in position or site["type"] != "sample":
-            return None
-        support, x = site["fn"].support, position[name]
-        transform = biject_to(support)
-        # Inside NumPyro's scan a site is one step of a sequence, and its position is all of it.
-        step = site["infer"].get("_scan_current_index", None)
-        shift = transform.codomain.event_dim - transform.domain.event_dim
-        if step is not None and jnp.ndim(x) > len(site["fn"].shape()) - shift:
-            x = x[step]
-        value = transform(x)
-        log_det = transform.log_abs_det_jacobian(x, value)
-        # A transform may act on fewer axes than the site counts as one value.
-        inner = jnp.ndim(log_det) - (jnp.ndim(value) - len(site["fn"].event_shape))
-        axes = tuple(range(jnp.ndim(log_det) - inner, jnp.ndim(log_det)))
-        numpyro.factor(LOG_DET.format(name), jnp.sum(log_det, axis=axes))
-        return value
-
-    return substitute
-
-
-def _free(sites: Trace, names: list[str]) -> Position:
-    return {name: biject_to(sites[name]["fn"].support).inv(sites[name]["value"]) for name in names}
-
-
 def _precise(leaf: Any) -> Any:
     """An array in the precision of this moment, and otherwise as it was given."""
     is_array = isinstance(leaf, np.ndarray | jax.Array)
     if not is_array or jnp.issubdtype(leaf.dtype, jax.dtypes.extended):  # a random key, for one
         return leaf
     return leaf.astype(jax.dtypes.canonicalize_dtype(leaf.dtype))
-
-
-def _is_latent(site: Site) -> bool:
-    return site["type"] == "sample" and not site["is_observed"]
-
-
-def _is_seen(site: Site) -> bool:
-    return site["type"] == "sample" and site["is_observed"]
-
-
-def _is_factor(site: Site) -> bool:
-    return _holds(site["fn"], distributions.Unit)
-
-
-def _holds(law: Any, kind: type) -> bool:
-    """Whether a distribution is of a kind, under any number of wrappers."""
-    while not isinstance(law, kind):
-        law = getattr(law, "base_dist", None)
-        if law is None:
-            return False
-    return True
-
-
-def _dims(site: Site, taken: set[str]) -> list[str]:
-    shape = np.shape(site["value"])
-    dims = [f"{site['name']}_dim_{axis}" for axis in range(len(shape))]
-    frames = site.get("cond_indep_stack", ())
-    if site["type"] == "deterministic":
-        # Which of its axes are a plate's is not written anywhere, unless all are.
-        batch = len(shape) if len(frames) == len(shape) else 0
-    else:
-        batch = len(shape) - len(site["fn"].event_shape)
-    for frame in frames:
-        axis = batch + frame.dim
-        if 0 <= axis < batch and shape[axis] == frame.size and frame.name not in taken:
-            dims[axis] = frame.name
-    return dims
 
 
 def _names(model: Any, num_positional: int) -> list[str]:

@@ -11,7 +11,7 @@ from temperance.fit import Fit
 from temperance.interop.bound import fit_of
 from temperance.interop.pymc_model import Model, PriorDraws, Terms, num_rows
 from temperance.interop.pytensor_graphs import NoSamplerError
-from temperance.interop.rows import FAILURES, Parts, assemble, check_density
+from temperance.interop.rows import FAILURES, Parts, assemble
 from temperance.layout import Layout
 from temperance.problem import Problem, Target
 
@@ -39,21 +39,8 @@ def parts_of(model: Model) -> Parts:
             terms = Terms(model, n)
         except FAILURES as error:
             reason = f"the model cannot be written for some of the rows: {error}"
-    parts = Parts(
-        log_prior=model.log_prior,
-        log_density=model.log_density,
-        constrain=model.constrain,
-        example=model.example,
-        dims=model.dims(),
-        coords=model.coords(),
-        draw_prior=draw,
-        undrawn=undrawn,
-        terms=terms,
-        data=None if terms is None else terms.data,
-        reason=reason,
-    )
-    check_density(parts)
-    return parts
+    data = None if terms is None else terms.data
+    return Parts.of(model, draw_prior=draw, undrawn=undrawn, terms=terms, data=data, reason=reason)
 
 
 def advi_fit(model: Any, *, guide: str = "normal", num_steps: int = 10_000, seed: int = 0) -> Fit:

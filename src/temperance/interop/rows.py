@@ -15,7 +15,7 @@ so that what differs, differs by far more than rounding.
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -66,6 +66,19 @@ class PriorBase:
         return self.layout.ravel(self.draw_prior(key))
 
 
+@runtime_checkable
+class ForeignModel(Protocol):
+    """A model of another package, as functions of an unconstrained position."""
+
+    @property
+    def example(self) -> dict[str, np.ndarray]: ...
+    def log_prior(self, position: Position) -> Scalar: ...
+    def log_density(self, position: Position) -> Scalar: ...
+    def constrain(self, position: Position) -> dict[str, Array]: ...
+    def dims(self) -> Dims: ...
+    def coords(self) -> Coords: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Parts:
     """What a front end makes of a model, before it is known whether it has rows.
@@ -85,6 +98,17 @@ class Parts:
     terms: Terms | None = None
     data: Data = None
     reason: str = ""
+
+    @classmethod
+    def of(cls, model: ForeignModel, **found: Any) -> "Parts":
+        """What the model says of itself, and what was `found` of its prior and its rows."""
+        parts = cls(
+            model.log_prior, model.log_density, model.constrain, model.example, model.dims(),
+            model.coords(), **found,
+        )  # fmt: skip
+        with jax.enable_x64(True):
+            check_density(parts)
+        return parts
 
 
 def assemble(parts: Parts) -> Problem | Target:
