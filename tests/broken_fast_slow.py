@@ -45,11 +45,11 @@ def multiset_law_without_the_base(pi: np.ndarray, xi: np.ndarray, members: int) 
 
 
 class SingleSiteWithStaleComponents(SingleSite):
-    """Moves the position, and keeps what was known of the last one."""
+    """Refuses a position, and keeps what was known of it."""
 
     def kept(self, accepted: Array, proposal: Point, point: Point) -> Point:
         kept = super().kept(accepted, proposal, point)
-        return kept._replace(components=point.components)
+        return kept._replace(components=proposal.components)
 
 
 class SingleSiteInOneOrderBothWays(SingleSite):

@@ -91,9 +91,10 @@ class Multiset(AbstractFastSlow):
         return self.begun(key, point, halves)
 
     def begun(self, key: Key, point: Point, halves: Halves) -> Point:
-        """The point with draws from the base beside it: of law rho but for the members' order,
+        """The point with draws from the base beside it.
 
-        if the point is of law pi. Nothing here looks at the order.
+        If the point is of law pi, this is of law rho but for the members' order, which nothing here
+        looks at.
         """
         others = jax.vmap(self.base.draw)(jax.random.split(key, self.members - 1))
         if others.shape[1:] != halves.fast.shape:

@@ -104,7 +104,7 @@ def ensemble(
     Without the joint density in the ratio of a shift it is biased, where that is not constant.
     """
     num_fast = pi.shape[1]
-    shifts = np.eye(num_fast)[0] if shifts is None else shifts
+    offsets = np.eye(num_fast)[0] if shifts is None else shifts
     weights = pi / base.one[None]
     matrix = np.zeros((*pi.shape, *pi.shape))
 
@@ -113,7 +113,7 @@ def ensemble(
         by_state = np.bincount(fs, weights[s, list(fs)], num_fast)
         return by_state.sum(), by_state / by_state.sum()
 
-    tries = list(product(np.argwhere(proposal).tolist(), np.flatnonzero(shifts).tolist()))
+    tries = list(product(np.argwhere(proposal).tolist(), np.flatnonzero(offsets).tolist()))
     for f in range(num_fast):
         for fs, chance in base.create(f).items():
             for (s, t), c in tries:
@@ -122,7 +122,7 @@ def ensemble(
                 if with_joint:
                     total, new = total * base.joint(fs), new * base.joint(there)
                 accept = min(1.0, new / total)
-                tried = chance * proposal[s, t] * shifts[c]
+                tried = chance * proposal[s, t] * offsets[c]
                 matrix[s, f, t] += tried * accept * go
                 matrix[s, f, s] += tried * (1.0 - accept) * stay
     return matrix.reshape(pi.size, pi.size)
