@@ -128,7 +128,8 @@ def test_functions_are_drawn_at_the_draws(route: str, seed: int):
 def test_weights_matter():
     tree = tree_of("spectral")
     group = tree["ensemble"].to_dataset()
-    flat = group.assign(log_weight=xr.zeros_like(group["log_weight"]))
+    log_weight = group["log_weight"]
+    flat = group.assign(log_weight=xr.where(np.isfinite(log_weight), 0.0, -np.inf))
     other = xr.DataTree.from_dict({"posterior": tree["posterior"].to_dataset(), "ensemble": flat})
     mean, _ = by_hand(tree, "spectral", False)
     found = tp.predict(problem_of("spectral"), other, NEW)

@@ -11,10 +11,6 @@ The tables of `terms/fast_costs.py` are the rows "factor" and "reduction".
 import argparse
 import csv
 import os
-
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
-
 import platform
 import time
 from collections import defaultdict
