@@ -27,6 +27,14 @@ def made(inputs: Any = X, y: Any = Y, **options: Any) -> Callable[[], Any]:
     return lambda: tp.gaussian_process(inputs, y, **options)
 
 
+def fast(inputs: Any = X, y: Any = Y, **options: Any) -> Callable[[], Any]:
+    return lambda: tp.fast_gaussian_process(inputs, y, **options)
+
+
+def correlated(*args: Any) -> Callable[[], Any]:
+    return lambda: tp.CorrelatedLogNormal(*args)
+
+
 def tree(num_inputs: int = 2) -> xr.DataTree:
     values = {
         "log_length": (["chain", "draw", "input"], np.zeros((1, 3, num_inputs))),
@@ -65,6 +73,14 @@ BAD = {
     "negative shape": (lambda: tp.Gamma(-1.0, 1.0), ArgumentError, ("shape", "positive")),
     "rate in words": (lambda: tp.InverseGamma(1.0, "2x"), ArgumentError, ("rate", "'2x'")),
     "no scale": (lambda: tp.HalfNormal(-2.0), ArgumentError, ("sigma", "-2.0")),
+    "no route": (fast(route="eigen"), UnknownNameError, ("route", "'eigen'", "spectral")),
+    "negative constant": (fast(constant=-1), ArgumentError, ("constant", "-1")),
+    "endless nugget": (fast(nugget=np.inf), ArgumentError, ("nugget", "inf")),
+    "ragged, fast": (fast(y=np.zeros(4)), DataError, ("y", "5 rows", "(4,)")),
+    "misspelt fast prior": (fast(priors={"nois": tp.Gamma(1, 1)}), UnknownNameError, ("'noise'",)),
+    "full correlation": (correlated(0, 1, 1.0), ArgumentError, ("correlation", "1.0")),
+    "negative correlation": (correlated(0, 1, -0.1), ArgumentError, ("correlation", "-0.1")),
+    "no spread at all": (correlated(0, 0, 0.5), ArgumentError, ("sigma", "positive")),
     "another model": (lambda: tp.predict(other_problem(), tree(), X), ArgumentError, ("problem",)),
     "too few columns": (predicted(tree(), X[:, :1]), DataError, ("new_inputs", "(m, 2)", "(5, 1)")),
     "new and missing": (predicted(tree(), X * np.nan), DataError, ("new_inputs", "finite")),

@@ -18,7 +18,13 @@ POINTS = 3000
 
 @eqx.filter_jit
 def block(
-    sampler: Any, state: Any, key: jax.Array, first: jax.Array, num: int, each: jax.Array, route: str
+    sampler: Any,
+    state: Any,
+    key: jax.Array,
+    first: jax.Array,
+    num: int,
+    each: jax.Array,
+    route: str,
 ) -> tuple[Any, jax.Array, jax.Array]:
     """`num` points, `each` steps apart, and the mean acceptance."""
 
@@ -45,7 +51,9 @@ def run(chosen: Setting, num_slow: int, seed: int) -> dict[str, Any]:
     num_steps = num_slow // chosen.slow
     num = min(POINTS, num_steps)
     each = jnp.asarray(num_steps // num)
-    jax.block_until_ready(block(sampler, state, key, jnp.asarray(0), num, jnp.asarray(0), chosen.route))
+    jax.block_until_ready(
+        block(sampler, state, key, jnp.asarray(0), num, jnp.asarray(0), chosen.route)
+    )
     before = time.process_time()
     _, points, acceptance = jax.block_until_ready(
         block(sampler, state, key, jnp.asarray(0), num, each, chosen.route)

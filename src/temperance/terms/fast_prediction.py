@@ -77,6 +77,7 @@ def in_one(leaves: list[Array], members: Ensembles) -> list[Array]:
     log_length, log_scale, log_noise = leaves
     log_weight, scales = (jnp.asarray(part, float) for part in members[:2])
     log_weight = jax.nn.log_softmax(log_weight, axis=1)
+    scales = jnp.where(jnp.isfinite(log_weight), scales, 0.0)
     mean = 0.5 * jax.nn.logsumexp(log_weight + 2.0 * scales, axis=1)
     return [log_length, mean, log_noise - log_scale + mean]
 
@@ -110,6 +111,9 @@ def over_members(
             means = (across * along[None, :]) @ shrunk
             left = jnp.maximum(level - across**2 @ shrunk, LEAST)
             variances = amplitude[None, :] * left + noisy * added[None, :]
+            # A member without weight may have no covariance at all.
+            counts = weight[None, :] > 0
+            means, variances = (jnp.where(counts, part, 0.0) for part in (means, variances))
             mean = means @ weight
             return mean, (variances + (means - mean[:, None]) ** 2) @ weight
 
