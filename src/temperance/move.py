@@ -111,6 +111,11 @@ class AbstractMove(eqx.Module):
         """A starting point with what the move keeps beside the position."""
         return point
 
+    @property
+    def gathers(self) -> bool:
+        """Whether a step lands on one of several states, of which a draw keeps them all."""
+        return False
+
     def keepsakes(self, point: Point) -> dict[str, Array]:
         """What a draw keeps of the move's last step beside the position, by name."""
         return {}

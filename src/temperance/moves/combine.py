@@ -59,6 +59,10 @@ class Repeat(AbstractMove):
     def remember(self, point: Point, rung: Rung) -> Point:
         return self.move.remember(point, rung)
 
+    @property
+    def gathers(self) -> bool:
+        return self.move.gathers
+
     def keepsakes(self, point: Point) -> dict[str, Array]:
         return self.move.keepsakes(point)
 

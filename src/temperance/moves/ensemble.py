@@ -75,6 +75,10 @@ class Ensemble(AbstractFastSlow):
     layout: Layout | None = None
 
     @property
+    def gathers(self) -> bool:
+        return True
+
+    @property
     def branches(self) -> bool:
         return self.update.branches
 

@@ -125,7 +125,7 @@ class ParallelTempering(eqx.Module):
     def init_replicas(self, positions: Position) -> ParallelState:
         """Replica k at `positions[k]`."""
         over = jax.vmap if isinstance(self.ladder, AbstractUniformLadder) else _one_by_one
-        points = over(lambda x: self.ladder.evaluate(x, gradient=self._gradient))(positions)
+        points = over(lambda x: self._seen(x, self.ladder))(positions)
         rungs = jnp.arange(self.num_rungs)
         zero = jnp.zeros((), int)
         order = None
@@ -141,9 +141,15 @@ class ParallelTempering(eqx.Module):
         if state.order is not None:
             assert isinstance(ladder, PrefixLadder)
             ladder = ladder.reordered(state.order)
-        points, infos = self._explore(ladder, keys[:-1], state.points)
-        points, swaps = self._swap(ladder, keys[-1], points, state.parity)
-        state, refreshed = self._communicate(state, points, swaps), None
+        refreshed = None
+        if self.move.gathers:
+            # What a draw keeps of its move is about the target only if the move came last.
+            points, swaps = self._swap(ladder, keys[-1], state.points, state.parity)
+            points, infos = self._explore(ladder, keys[:-1], points)
+        else:
+            points, infos = self._explore(ladder, keys[:-1], state.points)
+            points, swaps = self._swap(ladder, keys[-1], points, state.parity)
+        state = self._communicate(state, points, swaps)
         if state.order is not None:
             assert isinstance(ladder, PrefixLadder)
             key_refresh = jax.random.fold_in(key, 1)
@@ -179,13 +185,18 @@ class ParallelTempering(eqx.Module):
         )
         if draw is None:
             return moved
-        fresh = ladder.at(0).evaluate(draw(keys[0]), gradient=self._gradient)
+        fresh = self._seen(draw(keys[0]), ladder)
         info = jax.tree.map(lambda leaf: jnp.zeros_like(leaf[0]), moved[1])._replace(
             acceptance=jnp.ones_like(moved[1].acceptance[0]),
             accepted=jnp.asarray(True),
             num_evaluations=jnp.asarray(1),
         )
         return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), (fresh, info), moved)
+
+    def _seen(self, position: Position, ladder: AbstractLadder) -> Point:
+        """A new point, with what the move keeps beside it."""
+        point = ladder.at(0).evaluate(position, gradient=self._gradient)
+        return self.move.remember(point, ladder.at(0))
 
     def _move(self, rung: Rung, key: Key, point: Point, params: Params) -> tuple[Point, Info]:
         point, info = self.move.step(key, point, rung, params)
@@ -242,7 +253,7 @@ class ParallelTempering(eqx.Module):
             "lp": self.ladder.at(self.num_rungs - 1).log_density(target),
             "replica": state.replica,
             "round_trips": state.round_trips,
-        }
+        } | self.move.keepsakes(target)
         if self.complete and not isinstance(self.ladder, AbstractUniformLadder):
             whole = _one_by_one(lambda x: self.ladder.evaluate(x, gradient=False))
             # One record a draw, with the axis on which others have several sweeps.
