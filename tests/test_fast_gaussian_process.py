@@ -21,7 +21,7 @@ from tests.broken_gaussian_process import (
 import temperance as tp
 from temperance.apart import Fork
 from temperance.checks import check_problem
-from temperance.problem import Problem, densities_of
+from temperance.problem import densities_of
 from temperance.terms import fast_routes
 from temperance.terms.factorisation import cuts
 from temperance.terms.fast_costs import chosen_route, dearer
@@ -42,6 +42,10 @@ LIBRARY = {
 }  # fmt: skip
 
 
+def made(*args: Any, **options: Any) -> Any:
+    return tp.fast_gaussian_process(*args, **options)
+
+
 def at(route: str, log_length: Any, log_scale: float, log_noise: float) -> dict[str, jax.Array]:
     """A position of a route, from what it means."""
     rest = ("log_noise", log_noise)
@@ -51,17 +55,12 @@ def at(route: str, log_length: Any, log_scale: float, log_noise: float) -> dict[
     return {name: jnp.asarray(value, float) for name, value in pairs}
 
 
-def likelihood(problem: Problem) -> Callable[..., Any]:
-    assert problem.log_likelihood is not None
-    return problem.log_likelihood
-
-
-def value(problem: Problem, *where: Any) -> float:
+def value(problem: Any, *where: Any) -> float:
     position = at(problem.terms.route, *where)
-    return float(jax.jit(likelihood(problem))(position, problem.data))
+    return float(jax.jit(problem.log_likelihood)(position, problem.data))
 
 
-def covariance(problem: Problem, log_length: Any, log_scale: float, log_noise: float) -> np.ndarray:
+def covariance(problem: Any, log_length: Any, log_scale: float, log_noise: float) -> np.ndarray:
     """S, entry by entry, in extended precision but for the kernel."""
     data: Any = problem.data
     x = data["inputs"]
@@ -96,7 +95,7 @@ def test_the_known_constant_of_five_rows():
     where = -0.5 * np.log(2.0) - np.log([0.7, 0.4]), np.log(1.3), np.log(0.5)
     constant = 2.5 * np.log(2 * np.pi)
     for route in ROUTES:
-        problem = tp.fast_gaussian_process(z, y, route=route)
+        problem = made(z, y, route=route)
         terms = problem.terms(at(route, *where), problem.data)
         s = covariance(problem, *where)
         values, vectors = np.linalg.eigh(np.asarray(s - 0.25 * np.eye(5), float) / 1.69)
@@ -130,8 +129,8 @@ def test_both_routes_are_the_dense_computation(
     # Rows with equal inputs, and one with the same y as well.
     inputs, y = np.concatenate([INPUTS, INPUTS[:3]]), np.concatenate([Y, Y[:1], [0.7, -0.2]])
     for route in ROUTES:
-        problem = tp.fast_gaussian_process(inputs, y, kernel=kernel, route=route, **options)
-        both = jax.jit(lambda x, p=problem: (likelihood(p)(x, p.data), p.terms(x, p.data)))
+        problem = made(inputs, y, kernel=kernel, route=route, **options)
+        both = jax.jit(lambda x, p=problem: (p.log_likelihood(x, p.data), p.terms(x, p.data)))
         for where in places:
             known = dense(covariance(problem, *where), y)
             found, terms = both(at(route, *where))
@@ -141,13 +140,13 @@ def test_both_routes_are_the_dense_computation(
 
 def test_terms_look_back_alone_and_sum_to_the_likelihood():
     for route in ROUTES:
-        problem = tp.fast_gaussian_process(INPUTS[:6], Y[:6], kernel="matern32", route=route)
+        problem = made(INPUTS[:6], Y[:6], kernel="matern32", route=route)
         position = at(route, *HERE)
         check_terms(problem.terms, problem.data, jax.tree.map(lambda v: v[None], position))
         check_problem(problem, densities_of(problem))
         first = jax.tree.map(lambda rows: rows[:1], problem.data)
         np.testing.assert_allclose(
-            likelihood(problem)(position, first), problem.terms(position, first)[0], rtol=1e-12
+            problem.log_likelihood(position, first), problem.terms(position, first)[0], rtol=1e-12
         )
 
 
@@ -176,7 +175,7 @@ def test_the_reduction_at_sizes_around_every_cut(n: int, dtype: Any):
 
 def test_y_of_zeros_has_a_form_too():
     for route in ROUTES:
-        problem = tp.fast_gaussian_process(INPUTS, 0.0 * Y, route=route)
+        problem = made(INPUTS, 0.0 * Y, route=route)
         known = dense(covariance(problem, *HERE), 0.0 * Y)
         np.testing.assert_allclose(value(problem, *HERE), known, rtol=1e-12)
 
@@ -193,9 +192,9 @@ def test_y_of_zeros_has_a_form_too():
 )
 @pytest.mark.parametrize("route", ROUTES)
 def test_no_density_is_minus_infinity_and_never_nan(route: str, change: dict[str, Any]):
-    problem = tp.fast_gaussian_process(INPUTS, Y, constant=0, nugget=0, route=route)
+    problem = made(INPUTS, Y, constant=0, nugget=0, route=route)
     where = [change.get(name, known) for name, known in zip(NAMES, HERE, strict=True)]
-    both = jax.jit(jax.value_and_grad(likelihood(problem)))
+    both = jax.jit(jax.value_and_grad(problem.log_likelihood))
     found, gradient = both(at(route, *where), problem.data)
     assert found == -np.inf
     assert all((g == 0).all() for g in jax.tree.leaves(gradient))
@@ -204,7 +203,7 @@ def test_no_density_is_minus_infinity_and_never_nan(route: str, change: dict[str
 # The stages: what is done once for all members, and what for each of them.
 
 
-def apart(problem: Problem) -> Any:
+def apart(problem: Any) -> Any:
     densities = densities_of(problem)
     fork = Fork.of(jnp.zeros(densities.layout.dimension), problem.terms.fast, densities.layout)
     vector = densities.layout.ravel(at(problem.terms.route, *HERE))
@@ -221,7 +220,7 @@ def numbers_kept(program: Any) -> int:
 
 
 def test_by_cholesky_a_scale_costs_a_few_sums():
-    problem = tp.fast_gaussian_process(INPUTS, Y, route="cholesky")
+    problem = made(INPUTS, Y, route="cholesky")
     found, densities, fork, slow, fast = apart(problem)
     assert not LIBRARY & set(counted(found.fast))
     assert "scan" not in counted(found.fast)
@@ -235,7 +234,7 @@ def test_by_cholesky_a_scale_costs_a_few_sums():
 
 
 def test_by_tridiagonal_form_scale_and_noise_cost_one_pass_over_the_rows():
-    problem = tp.fast_gaussian_process(INPUTS, Y, route="spectral")
+    problem = made(INPUTS, Y, route="spectral")
     found, densities, fork, slow, fast = apart(problem)
     assert not LIBRARY & set(counted(found.fast))
     assert counted(found.fast)["scan"] == 1
@@ -257,7 +256,7 @@ def test_by_tridiagonal_form_scale_and_noise_cost_one_pass_over_the_rows():
 # Gradients.
 
 
-def plain(problem: Problem, position: Any, data: Any) -> Any:
+def plain(problem: Any, position: Any, data: Any) -> Any:
     """The log likelihood as one would write it, for JAX to differentiate."""
     terms = problem.terms
     x = data["inputs"] * jnp.exp(-position["log_length"])[None, :]
@@ -273,9 +272,9 @@ def plain(problem: Problem, position: Any, data: Any) -> Any:
 
 def gradients(route: str, kernel: str) -> tuple[Any, Any]:
     inputs, y = np.concatenate([INPUTS, INPUTS[:1]]), np.concatenate([Y, [0.7]])
-    problem = tp.fast_gaussian_process(inputs, y, kernel=kernel, nugget=0.1, route=route)
+    problem = made(inputs, y, kernel=kernel, nugget=0.1, route=route)
     position = at(route, *HERE)
-    ours = jax.jit(jax.grad(likelihood(problem)))(position, problem.data)
+    ours = jax.jit(jax.grad(problem.log_likelihood))(position, problem.data)
     theirs = jax.jit(jax.grad(lambda x: plain(problem, x, problem.data)))(position)
     return ours, theirs
 
@@ -286,9 +285,9 @@ def test_the_gradient_is_that_of_the_plain_density_and_of_differences(route: str
     ours, theirs = gradients(route, kernel)
     for name in ours:
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-9, atol=1e-9)
-    problem = tp.fast_gaussian_process(INPUTS, Y, kernel=kernel, route=route)
-    density = jax.jit(likelihood(problem))
-    gradient = jax.jit(jax.grad(likelihood(problem)))(at(route, *HERE), problem.data)
+    problem = made(INPUTS, Y, kernel=kernel, route=route)
+    density = jax.jit(problem.log_likelihood)
+    gradient = jax.jit(jax.grad(problem.log_likelihood))(at(route, *HERE), problem.data)
     step = 1e-5
     for name in ours.keys() - {"log_length"}:
         position = at(route, *HERE)
@@ -300,7 +299,7 @@ def test_the_gradient_is_that_of_the_plain_density_and_of_differences(route: str
 
 
 def test_a_gradient_with_the_ratio_held_is_rejected():
-    problem = tp.fast_gaussian_process(INPUTS, Y, route="spectral")
+    problem = made(INPUTS, Y, route="spectral")
     position = at("spectral", *HERE)
     theirs = jax.jit(jax.grad(lambda x: plain(problem, x, problem.data)))(position)
     terms = problem.terms
@@ -315,12 +314,12 @@ def test_a_gradient_with_the_ratio_held_is_rejected():
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_gradients_side_by_side_and_in_the_data(route: str):
-    problem = tp.fast_gaussian_process(INPUTS, Y, route=route)
+    problem = made(INPUTS, Y, route=route)
     data = jax.tree.map(jnp.asarray, problem.data)
     batch = jax.tree.map(lambda v: jnp.stack([v, v + 0.1, v - 0.1]), at(route, *HERE))
-    check_vmap(jax.value_and_grad(lambda x: likelihood(problem)(x, data)), batch)
-    check_vmap(lambda x: likelihood(problem)(x, data), batch)
-    ours = jax.jit(jax.grad(lambda d: likelihood(problem)(at(route, *HERE), d)))(data)
+    check_vmap(jax.value_and_grad(lambda x: problem.log_likelihood(x, data)), batch)
+    check_vmap(lambda x: problem.log_likelihood(x, data), batch)
+    ours = jax.jit(jax.grad(lambda d: problem.log_likelihood(at(route, *HERE), d)))(data)
     theirs = jax.jit(jax.grad(lambda d: plain(problem, at(route, *HERE), d)))(data)
     for name in data:
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-8, atol=1e-8)
@@ -330,18 +329,18 @@ def test_gradients_side_by_side_and_in_the_data(route: str):
 
 
 def test_a_form_without_the_inverse_is_rejected(monkeypatch: pytest.MonkeyPatch):
-    problem = tp.fast_gaussian_process(INPUTS, Y, route="cholesky")
+    problem = made(INPUTS, Y, route="cholesky")
     known = dense(covariance(problem, *HERE), Y)
     monkeypatch.setattr(fast_routes, "whitened", form_without_the_inverse)
-    found = likelihood(problem)(at("cholesky", *HERE), problem.data)
+    found = problem.log_likelihood(at("cholesky", *HERE), problem.data)
     assert abs(found - known) > 1.0
 
 
 def test_a_recursion_along_another_axis_than_y_is_rejected(monkeypatch: pytest.MonkeyPatch):
-    problem = tp.fast_gaussian_process(INPUTS, Y, route="spectral")
+    problem = made(INPUTS, Y, route="spectral")
     known = dense(covariance(problem, *HERE), Y)
     monkeypatch.setattr(fast_routes, "reduced", reduced_without_turning_y)
-    found = likelihood(problem)(at("spectral", *HERE), problem.data)
+    found = problem.log_likelihood(at("spectral", *HERE), problem.data)
     assert abs(found - known) > 1e-2
 
 
@@ -371,23 +370,23 @@ def worst_prior(prior: Callable[..., Any]) -> float:
 
 
 def test_the_prior_is_that_of_the_noise_on_either_route():
-    problem = tp.fast_gaussian_process(INPUTS, Y, route="cholesky")
+    problem = made(INPUTS, Y, route="cholesky")
     assert worst_prior(problem.log_prior) < 1e-10
-    spectral = tp.fast_gaussian_process(INPUTS, Y, route="spectral")
+    spectral = made(INPUTS, Y, route="spectral")
     np.testing.assert_allclose(
         spectral.log_prior(at("spectral", *HERE)), prior_by_hand(*HERE), rtol=1e-12
     )
 
 
 def test_a_prior_of_the_ratio_is_rejected():
-    problem = tp.fast_gaussian_process(INPUTS, Y, route="cholesky")
+    problem = made(INPUTS, Y, route="cholesky")
     prior: Any = problem.log_prior
     assert worst_prior(PriorAtTheRatio(prior.whole, "cholesky")) > 0.5
 
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_the_prior_draws_what_it_is_the_density_of(route: str, key: jax.Array):
-    problem = tp.fast_gaussian_process(INPUTS, Y, route=route)
+    problem = made(INPUTS, Y, route=route)
     num = 20_000
     draws = jax.jit(jax.vmap(problem.draw_prior))(jax.random.split(key, num))
     if problem.constrain is not None:
@@ -406,7 +405,7 @@ def test_the_prior_draws_what_it_is_the_density_of(route: str, key: jax.Array):
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_the_base_of_an_ensemble_is_the_prior_of_the_fast_leaves(route: str, key: jax.Array):
-    problem = tp.fast_gaussian_process(INPUTS, Y, route=route, priors={"scale": tp.Gamma(2, 1)})
+    problem = made(INPUTS, Y, route=route, priors={"scale": tp.Gamma(2, 1)})
     prior: Any = problem.log_prior
     assert isinstance(prior, FastGaussianProcessPrior)
     *_, fast = apart(problem)
@@ -465,7 +464,7 @@ def test_slips_with_correlations_are_rejected(key: jax.Array):
 
 
 def test_the_route_follows_from_rows_and_inputs():
-    assert tp.fast_gaussian_process(INPUTS, Y).terms.route == "spectral"
+    assert made(INPUTS, Y).terms.route == "spectral"
     assert chosen_route(100, 12) == "spectral"
     assert chosen_route(1000, 12) == "cholesky"
     assert dearer(2000, 3) == pytest.approx(dearer(1000, 3), rel=0.2)
@@ -475,7 +474,7 @@ def test_the_route_follows_from_rows_and_inputs():
 
 def test_what_a_problem_says_of_itself():
     for route, fast in (("cholesky", ("log_scale",)), ("spectral", ("log_noise", "log_scale"))):
-        problem = tp.fast_gaussian_process(INPUTS, Y, route=route)
+        problem = made(INPUTS, Y, route=route)
         assert problem.terms.fast == fast
         assert problem.terms.route == route
         constrain = problem.constrain or (lambda position: position)

@@ -154,3 +154,22 @@ def test_single_precision():
     single = tp.predict(problem_of("spectral"), tree, NEW, precision="single")
     np.testing.assert_allclose(double.mean, single.mean, rtol=1e-3)
     assert jax.config.jax_enable_x64
+
+
+def test_a_run_by_cholesky_is_read_by_the_names_of_its_model():
+    problem = problem_of("cholesky")
+    tree = tp.sample(
+        problem,
+        "plain",
+        move="metropolis",
+        num_draws=20,
+        num_warmup=20,
+        num_chains=2,
+        progress=False,
+    )
+    names = set(tree["posterior"].data_vars)
+    assert {"log_length", "log_scale", "log_noise"} <= names
+    assert "log_ratio" in tree["unconstrained_posterior"].data_vars
+    ratio = tree["posterior"]["log_noise"] - tree["posterior"]["log_scale"]
+    np.testing.assert_allclose(ratio, tree["unconstrained_posterior"]["log_ratio"], atol=1e-12)
+    assert np.isfinite(tp.predict(problem, tree, NEW, noisy=True).variance).all()
