@@ -36,8 +36,7 @@ def check(text: str, weight: str):
 def test_every_example_is_tested_here():
     tested = {
         "bimodal_mixture", "by_hand", "continuous_tempering", "gaussian_process",
-        "gaussian_process_classification",
-        "logistic_regression", "minibatch_modes", "numpyro_model", "subsampled_mixture",
+        "gaussian_process_classification", "logistic_regression", "minibatch_modes", "numpyro_model", "subsampled_mixture",
         "t_prior_logistic", "tall_data",
     }  # fmt: skip
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
@@ -54,6 +53,25 @@ def test_gaussian_process():
     noise, spread, known = numbers(text, "noise")
     assert abs(noise - known) < 4 * spread
     assert numbers(text, "truth within two standard deviations at")[0] > 0.85
+
+
+@slow
+def test_gaussian_process_classification():
+    text = output_of("gaussian_process_classification")
+    assert numbers(text, "factorisations for new length scales, for new latent values:") == [1, 0]
+    first, second = numbers(text, "median length scales")
+    assert first < second
+    assert numbers(text, "largest R-hat")[-1] < 1.1
+
+
+@slow
+def test_t_prior_logistic():
+    text = output_of("t_prior_logistic")
+    assert numbers(text, "products with the rows for new slopes, for a new width:") == [1, 0]
+    first, second, *others = numbers(text, "mean slopes")
+    assert first > 1
+    assert second < -1
+    assert max(map(abs, others)) < 0.6
 
 
 @slow

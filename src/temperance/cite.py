@@ -67,6 +67,46 @@ REFERENCES = {
   pages = {1581--1619},
   year = {2006}
 }""",
+    "neal2010": """@techreport{neal2010,
+  author = {Neal, Radford M.},
+  title = {{MCMC} using ensembles of states for problems with fast and slow variables such as
+           {Gaussian} process regression},
+  institution = {Department of Statistics, University of Toronto},
+  year = {2010},
+  eprint = {1101.0387},
+  archivePrefix = {arXiv}
+}""",
+    "neal2004": """@techreport{neal2004,
+  author = {Neal, Radford M.},
+  title = {Taking bigger {Metropolis} steps by dragging fast variables},
+  institution = {Department of Statistics, University of Toronto},
+  number = {0411},
+  year = {2004}
+}""",
+    "lewis2002": """@article{lewis2002,
+  author = {Lewis, Antony and Bridle, Sarah},
+  title = {Cosmological parameters from {CMB} and other data: A {Monte} {Carlo} approach},
+  journal = {Physical Review D},
+  volume = {66},
+  pages = {103511},
+  year = {2002}
+}""",
+    "liu2000": """@article{liu2000,
+  author = {Liu, Jun S. and Liang, Faming and Wong, Wing Hung},
+  title = {The multiple-try method and local optimization in {Metropolis} sampling},
+  journal = {Journal of the American Statistical Association},
+  volume = {95},
+  pages = {121--134},
+  year = {2000}
+}""",
+    "leman2009": """@article{leman2009,
+  author = {Leman, Scotland C. and Chen, Yuguo and Lavine, Michael},
+  title = {The multiset sampler},
+  journal = {Journal of the American Statistical Association},
+  volume = {104},
+  pages = {1029--1041},
+  year = {2009}
+}""",
     "metropolis1953": """@article{metropolis1953,
   author = {Metropolis, Nicholas and Rosenbluth, Arianna W. and Rosenbluth, Marshall N.
             and Teller, Augusta H. and Teller, Edward},
