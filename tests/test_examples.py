@@ -36,8 +36,8 @@ def check(text: str, weight: str):
 def test_every_example_is_tested_here():
     tested = {
         "bimodal_mixture", "by_hand", "continuous_tempering", "gaussian_process",
-        "gaussian_process_classification", "logistic_regression", "minibatch_modes", "numpyro_model", "subsampled_mixture",
-        "t_prior_logistic", "tall_data",
+        "gaussian_process_classification", "logistic_regression", "minibatch_modes",
+        "numpyro_model", "subsampled_mixture", "t_prior_logistic", "tall_data",
     }  # fmt: skip
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
