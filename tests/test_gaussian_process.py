@@ -16,7 +16,7 @@ import temperance as tp
 from temperance.checks import check_problem
 from temperance.errors import TermsError
 from temperance.problem import Problem, densities_of
-from temperance.program import _equations
+from temperance.program import equations
 from temperance.terms import lapack
 from temperance.terms.factorisation import _inverted, cuts, inverted, whitened, whole
 from temperance.terms.kernels import KERNELS, AbstractKernel
@@ -232,7 +232,7 @@ def test_no_array_is_larger_than_the_matrix(num_inputs: int):
     position = jax.eval_shape(problem.draw_prior, jax.random.key(0))
     traced = jax.make_jaxpr(jax.value_and_grad(likelihood(problem)))(position, problem.data)
     sizes = [
-        v.aval.size for e in _equations(traced.jaxpr) for v in e.outvars if hasattr(v.aval, "size")
+        v.aval.size for e in equations(traced.jaxpr) for v in e.outvars if hasattr(v.aval, "size")
     ]
     assert isinstance(traced, core.ClosedJaxpr)
     assert n**2 <= max(sizes) <= n**2 + n

@@ -10,17 +10,21 @@ The tables of `terms/fast_costs.py` are the rows "factor" and "reduction".
 
 import argparse
 import csv
-import os
 import platform
+import sys
 import time
 from collections import defaultdict
 from importlib.metadata import version
 from pathlib import Path
 
+# What the benchmarks share lies beside them.
+sys.path.append(str(Path(__file__).parents[1]))
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from rich.console import Console
+from run_facts import machine
 
 import temperance as tp
 from temperance import __version__
@@ -143,15 +147,6 @@ def rows_of(sizes, num_rounds):
 
 def row(num_rows, what, value, unit, goal):
     return dict(zip(COLUMNS, (num_rows, INPUTS, what, value, unit, goal), strict=True))
-
-
-def machine():
-    model = platform.machine()
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        lines = information.read_text().splitlines()
-        model = next((li.split(":", 1)[1].strip() for li in lines if "model name" in li), model)
-    return f"{model}, {os.cpu_count()} cores, {platform.system()}"
 
 
 def table(rows):

@@ -121,7 +121,7 @@ def _program(function: Callable[..., PyTree], leaves: list[Leaf]) -> Callable[..
     alone.__name__ = function.__name__
     programs = [jax.jit(alone)]
     if jax.default_backend() == "cpu" and small(closed.jaxpr):
-        products = any(e.primitive.name == "dot_general" for e in _equations(closed.jaxpr))
+        products = any(e.primitive.name == "dot_general" for e in equations(closed.jaxpr))
         level = LEVEL_FOR_PRODUCTS if products else LEVEL
         options = OPTIONS | {"xla_backend_optimization_level": level}
         programs.append(jax.jit(_one_kernel(alone), compiler_options=options))
@@ -170,7 +170,7 @@ def small(jaxpr: core.Jaxpr) -> bool:
     """Whether a program is worth one kernel on one thread."""
     if jaxpr.effects:
         return False
-    for equation in _equations(jaxpr):
+    for equation in equations(jaxpr):
         name = equation.primitive.name
         if name in LIBRARY or (name.startswith("scatter") and not _one_place(equation)):
             return False
@@ -200,13 +200,13 @@ def _shape(variable: Any) -> tuple[int, ...]:
     return getattr(variable.aval, "shape", ())
 
 
-def _equations(jaxpr: core.Jaxpr) -> Iterator[core.JaxprEqn]:
+def equations(jaxpr: core.Jaxpr) -> Iterator[core.JaxprEqn]:
     """Every equation of a program, those of inner programs included."""
     for equation in jaxpr.eqns:
         yield equation
         for value in jax.tree.leaves(equation.params, is_leaf=_is_jaxpr):
             if _is_jaxpr(value):
-                yield from _equations(getattr(value, "jaxpr", value))
+                yield from equations(getattr(value, "jaxpr", value))
 
 
 def _is_jaxpr(value: Any) -> bool:

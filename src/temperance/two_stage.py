@@ -20,6 +20,8 @@ import jax
 from jax.extend import core
 from jaxtyping import Array, PyTree
 
+from temperance.program import equations
+
 Cache = list[Array]
 # Calls of one program by another, and where it is in their parameters.
 CALLS = {
@@ -121,18 +123,6 @@ def _alone(program: core.Jaxpr, equation: core.JaxprEqn) -> Callable[..., list[A
 def counted(program: core.ClosedJaxpr) -> Counter[str]:
     """How often each kind of equation is in a program, those of inner programs included."""
     found: Counter[str] = Counter()
-    for equation in _every(program.jaxpr):
+    for equation in equations(program.jaxpr):
         found[equation.primitive.name] += 1
     return found
-
-
-def _every(program: core.Jaxpr) -> Iterator[core.JaxprEqn]:
-    for equation in program.eqns:
-        yield equation
-        for value in jax.tree.leaves(equation.params, is_leaf=_is_program):
-            if _is_program(value):
-                yield from _every(getattr(value, "jaxpr", value))
-
-
-def _is_program(value: Any) -> bool:
-    return isinstance(value, core.Jaxpr | core.ClosedJaxpr)
