@@ -35,7 +35,7 @@ def check(text: str, weight: str):
 
 def test_every_example_is_tested_here():
     tested = {
-        "bimodal_mixture", "by_hand", "continuous_tempering", "gaussian_process",
+        "bimodal_mixture", "by_hand", "continuous_tempering", "fast_and_slow", "gaussian_process",
         "gaussian_process_classification", "logistic_regression", "minibatch_modes",
         "numpyro_model", "subsampled_mixture", "t_prior_logistic", "tall_data",
     }  # fmt: skip
@@ -72,6 +72,17 @@ def test_t_prior_logistic():
     assert first > 1
     assert second < -1
     assert max(map(abs, others)) < 0.6
+
+
+@slow
+def test_fast_and_slow():
+    text = output_of("fast_and_slow")
+    assert text.startswith("log_noise, log_scale: fast")
+    assert "Warning" not in text
+    value, spread, known = numbers(text, "log noise")
+    assert abs(value - known) < 4 * spread
+    averaged, selected = numbers(text, "error over members")
+    assert averaged < selected
 
 
 @slow

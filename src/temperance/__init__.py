@@ -9,6 +9,8 @@ from temperance.continuous import JointLadder
 from temperance.energy import EnergyLadder
 from temperance.errors import TemperanceError
 from temperance.expectations import expectation, resample
+from temperance.explicit_stages import TwoStage, two_stage
+from temperance.fastness import Fastness, fastness
 from temperance.fit import Fit, LocalFit, match_moments
 from temperance.gaussian import Gaussian
 from temperance.geometric import GeometricLadder
@@ -72,16 +74,16 @@ from temperance.weighted import Expectation
 __all__ = [
     "AbstractKernel", "AbstractLadder", "AbstractMove", "AbstractPrior", "AbstractUniformLadder",
     "AnnealedImportance", "ArrayRows", "Bounds", "CorrelatedLogNormal", "EnergyLadder",
-    "EquiEnergy", "Expectation", "Fit", "Gamma", "Gaussian", "GeometricLadder", "GibbsTempering",
-    "HalfNormal", "InverseGamma", "JointLadder", "JointTempering", "Laplace", "LocalFit",
-    "LogNormal", "Matern32", "Matern52", "ParallelTempering", "Params", "Plain", "Prediction",
-    "PrefixLadder", "Problem", "RowLadder", "RowSource", "SimulatedTempering", "SquaredExponential",
-    "Summary", "Target", "TemperanceError", "TemperedTransitions", "__version__", "advi",
-    "alternate", "bootstrap", "cite", "constellation", "delayed", "dragging", "elliptical_slice",
-    "ensemble", "exchangeable", "expectation", "extra_updates", "fast_gaussian_process",
-    "from_blackjax", "from_numpyro", "from_pymc", "gaussian_process", "grid", "hmc", "implied_beta",
-    "independent", "laplace", "lipschitz", "load", "local_fits", "log_evidence", "mala", "markov",
-    "match_moments", "metropolis", "mint", "multiple_try", "multiset", "nuts", "open_rows",
-    "predict", "random_grid", "repeat", "report", "resample", "sample", "save", "single_site",
-    "slice_sampling", "summary", "tuna",
+    "EquiEnergy", "Expectation", "Fastness", "Fit", "Gamma", "Gaussian", "GeometricLadder",
+    "GibbsTempering", "HalfNormal", "InverseGamma", "JointLadder", "JointTempering", "Laplace",
+    "LocalFit", "LogNormal", "Matern32", "Matern52", "ParallelTempering", "Params", "Plain",
+    "Prediction", "PrefixLadder", "Problem", "RowLadder", "RowSource", "SimulatedTempering",
+    "SquaredExponential", "Summary", "Target", "TemperanceError", "TemperedTransitions", "TwoStage",
+    "__version__", "advi", "alternate", "bootstrap", "cite", "constellation", "delayed", "dragging",
+    "elliptical_slice", "ensemble", "exchangeable", "expectation", "extra_updates",
+    "fast_gaussian_process", "fastness", "from_blackjax", "from_numpyro", "from_pymc",
+    "gaussian_process", "grid", "hmc", "implied_beta", "independent", "laplace", "lipschitz",
+    "load", "local_fits", "log_evidence", "mala", "markov", "match_moments", "metropolis", "mint",
+    "multiple_try", "multiset", "nuts", "open_rows", "predict", "random_grid", "repeat", "report",
+    "resample", "sample", "save", "single_site", "slice_sampling", "summary", "tuna", "two_stage",
 ]  # fmt: skip

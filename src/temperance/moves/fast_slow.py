@@ -87,14 +87,14 @@ class AbstractFastSlow(AbstractMove):
 
 def said_fast(problem: Problem | Target) -> tuple[str, ...]:
     """The leaves that a problem says are fast."""
-    terms = getattr(problem, "terms", None)
-    names = getattr(terms, "fast", ())
-    if not names:
-        raise ArgumentError(
-            "fast: name the leaves of the position that are quick to change, such as "
-            "fast='log_scale'; this problem does not say which they are"
-        )
-    return tuple(names)
+    for part in ("terms", "log_likelihood", "log_density"):
+        names = getattr(getattr(problem, part, None), "fast", ())
+        if names:
+            return tuple(names)
+    raise ArgumentError(
+        "fast: name the leaves of the position that are quick to change, such as "
+        "fast='log_scale'; this problem does not say which they are"
+    )
 
 
 def checked_fast(fast: str | Sequence[str] | None) -> tuple[str, ...]:
