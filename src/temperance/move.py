@@ -104,7 +104,7 @@ class AbstractMove(eqx.Module):
 
     @property
     def keeps_memory(self) -> bool:
-        """Whether a point carries something of the move's own beside its position."""
+        """Whether a state is more than its position: what a point remembers cannot be made anew."""
         return False
 
     def remember(self, point: Point, rung: Rung) -> Point:

@@ -92,6 +92,11 @@ class ParallelTempering(eqx.Module):
             raise unknown_name("swap scheme", self.scheme, SCHEMES)
         refuse_few_rows(self.move)
         self.move.check_ladder(self.ladder)
+        if self.move.keeps_memory:
+            raise MoveError(
+                f"{type(self.move).__name__} keeps more than its position between steps, which a "
+                "swap between rungs would have to weigh too: run it alone, with method='plain'"
+            )
         if not self.move.exact:
             raise MoveError("parallel tempering needs an exact move: swaps spread a rung's bias")
         if self.refresh and not isinstance(self.ladder, PrefixLadder):
