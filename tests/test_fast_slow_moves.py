@@ -299,13 +299,13 @@ METHODS = {
 CASES = [
     (name, method) for name in RUNS for method in METHODS if name != ALONE or method == "plain"
 ]
-QUICK = ("plain", "pt")
+QUICK = [(ALONE, "plain"), ("single site", "plain"), ("random grid", "plain"), ("dragging", "pt")]
 
 
 @pytest.mark.parametrize(
     ("name", "method"),
     [
-        pytest.param(name, method, marks=() if method in QUICK else pytest.mark.slow)
+        pytest.param(name, method, marks=() if (name, method) in QUICK else pytest.mark.slow)
         for name, method in CASES
     ],
 )
