@@ -20,6 +20,7 @@ from temperance.layout import Layout
 from temperance.members import member_group
 from temperance.move import AbstractMove
 from temperance.moves.combine import Repeat
+from temperance.moves.ensemble import Ensemble
 from temperance.moves.minibatch import Mint
 from temperance.moves.pseudo_marginal import PseudoMarginal
 from temperance.prefix import PrefixLadder
@@ -80,6 +81,7 @@ def _members(
     move = sampler.move
     while isinstance(move, Repeat):
         move = move.move
+    assert isinstance(move, Ensemble)
     return member_group(draws, layout, move.fast_index(layout), problem.constrain)
 
 
