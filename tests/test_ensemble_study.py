@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -52,18 +53,26 @@ def test_a_mode_is_left_only_for_the_other(part):
     assert np.isnan(stuck["noisy_error"])
 
 
-def test_gains_are_over_the_best_that_has_no_ensemble(part):
+def chain(sampler: str, seed: int, *, stuck: bool = False) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    log_sigma = rng.normal(size=200) * (0.01 if stuck else 1.0) + (3.0 * seed if stuck else 0.0)
+    points = np.stack([log_sigma] * 3, 1).tolist()
+    return {"sampler": sampler, "points": points, "num_slow": 1000, "switches": 0 if stuck else 7}
+
+
+def test_chains_that_disagree_count_for_little(part):
     tables = part("demonstration_tables")
-    row = {"num_slow": 1000, "seconds": 1.0, "switches": 2, "noisy": 0.5, "acceptance": 0.3}
-    sizes = {"one at a time": (4.0, 6.0), "extra": (1.0, 2.0), "spectral grid": (9.0, 11.0)}
-    rows = [
-        row | {"sampler": name, "ess_log_sigma": size}
-        for name, both in sizes.items()
-        for size in both
-    ]
-    by_name = {"one at a time": rows[:2], "extra": rows[2:4], "spectral grid": rows[4:]}
-    assert tables._best(by_name, "ess") == pytest.approx([400.0, 600.0])
-    assert tables._gain(tables.rates(rows[4:], "ess"), [400.0, 600.0]).startswith("2.00 (")
+    good = [chain("spectral grid", seed) for seed in range(5)]
+    stuck = [chain("metropolis 0.35", seed, stuck=True) for seed in range(5)]
+    # 180 independent draws of 1000 slow evaluations; each stuck chain thinks it has as many.
+    assert tables.rate(good, "ess").value == pytest.approx(18_000, rel=0.2)
+    assert tables.rate(stuck, "ess").value < 300
+    assert tables.rate(good, "switches") == (pytest.approx(700.0), pytest.approx(0.0))
+    plain = [chain("one at a time", seed) for seed in range(5, 10)]
+    by_name = {"metropolis 0.35": stuck, "one at a time": plain, "spectral grid": good}
+    assert tables._best(by_name, "ess") == tables.rate(plain, "ess")
+    gain = tables._gain(tables.rate(good, "ess"), tables._best(by_name, "ess"))
+    assert gain.startswith(("0.9", "1.0", "1.1"))
 
 
 @pytest.mark.slow

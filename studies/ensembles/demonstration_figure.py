@@ -5,7 +5,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from demonstration_tables import rates
+from demonstration_tables import RATES, rate
 from neal_samplers import BASES, JOINT, names
 
 mpl.use("agg")
@@ -52,16 +52,20 @@ def _traces(kept: dict[str, Any], path: Path) -> None:
 
 
 def _comparison(rows: Rows, path: Path) -> None:
-    shown = [n for n in names() if any(r["sampler"] == n for r in rows)]
-    figure, axes = plt.subplots(1, 2, figsize=(10, 0.35 * len(shown) + 1.4), sharey=True)
+    """All chains of a sampler together, with 95 % intervals over chains."""
+    by_name = {n: [r for r in rows if r["sampler"] == n] for n in names()}
+    by_name = {name: found for name, found in by_name.items() if found}
+    figure, axes = plt.subplots(1, 2, figsize=(10, 0.35 * len(by_name) + 1.4), sharey=True)
     titles = {"ess": "effective draws of log sigma", "switches": "switches of mode"}
-    for axis, (what, title) in zip(axes, titles.items(), strict=True):
-        for place, name in enumerate(shown):
-            values = rates([r for r in rows if r["sampler"] == name], what)
-            axis.plot(values, np.full(len(values), place), "o", ms=4, color="C0", alpha=0.35)
-            axis.plot(np.mean(values), place, "|", ms=16, mew=2, color="C3")
-        axis.set(title=title, xlabel="per 100,000 slow evaluations")
-    axes[0].set_yticks(range(len(shown)), shown)
+    for axis, what in zip(axes, RATES, strict=True):
+        for place, found in enumerate(by_name.values()):
+            one = rate(found, what)
+            axis.plot(one.value, place, "o", color="C0")
+            if np.isfinite(one.log_error):
+                reach = one.value * np.exp(1.96 * one.log_error * np.array([-1, 1]))
+                axis.plot(reach, [place, place], color="C0")
+        axis.set(title=titles[what], xlabel="per 100,000 slow evaluations", xscale="log")
+    axes[0].set_yticks(range(len(by_name)), list(by_name))
     axes[0].invert_yaxis()
     figure.tight_layout()
     figure.savefig(path, dpi=110)

@@ -1,12 +1,15 @@
-"""Tables of the demonstration: means over seeds, with standard errors of these means."""
+"""Tables of the demonstration: what all chains of a sampler say together, with intervals over chains."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from experiment import write_csv
+from modes import DISCARD
 from neal_samplers import names
 from sections import table
+
+from temperance.diagnostics import effective_size
 
 Rows = list[dict[str, Any]]
 # What an effective size and a number of switches are counted by.
@@ -17,22 +20,22 @@ BEST_OF = ("metropolis", "one", "extra")
 def write(rows: Rows, folder: Path) -> list[str]:
     """The CSV of all chains, and the page's sections."""
     left_out = ("points", "machine")
-    write_csv(
-        folder / "demonstration.csv",
-        [{k: v for k, v in r.items() if k not in left_out} for r in rows],
-    )
+    kept = [{k: v for k, v in r.items() if k not in left_out} for r in rows]
+    write_csv(folder / "demonstration.csv", kept)
     by_name = {name: [r for r in rows if r["sampler"] == name] for name in names()}
     by_name = {name: found for name, found in by_name.items() if found}
-    best = {what: _best(by_name, what) for what in ("ess", "switches")}
+    best = {what: _best(by_name, what) for what in RATES}
     lines = []
     for name, found in by_name.items():
-        ess, switches = (rates(found, what) for what in ("ess", "switches"))
+        told = {what: rate(found, what) for what in RATES}
+        seconds = sum(r["seconds"] for r in found)
         lines.append(
             [
-                name, len(found), _told(ess), _told(switches), _gain(ess, best["ess"]),
-                _gain(switches, best["switches"]), _told(per_second(found)),
-                _told([1e6 * r["seconds"] / r["num_slow"] for r in found]),
-                _told([r["noisy"] for r in found]), f"{np.mean([r['acceptance'] for r in found]):.2f}",
+                name, len(found), *(_told(told[what]) for what in RATES),
+                *(_gain(told[what], best[what]) for what in RATES),
+                f"{told['ess'].value * sum(r['num_slow'] for r in found) / SLOW / seconds:.2f}",
+                f"{1e6 * seconds / sum(r['num_slow'] for r in found):.0f}",
+                _mean([r["noisy"] for r in found]), f"{np.mean([r['acceptance'] for r in found]):.2f}",
             ]
         )  # fmt: skip
     head = [
@@ -40,45 +43,69 @@ def write(rows: Rows, folder: Path) -> list[str]:
         "ESS, over the best without ensembles", "switches, over the best without", "ESS per CPU second",
         "microseconds per slow evaluation", "share of the noisy mode", "acceptance",
     ]  # fmt: skip
-    text = "Means over chains of different seeds, +- one standard error of the mean."
+    text = (
+        "Over all chains of a sampler together, so that chains that disagree count for little; in brackets 95 % "
+        "intervals, by leaving out one chain at a time. The share is a mean over chains, +- its standard error."
+    )
     return table("The paper's demonstration", text, head, lines)
 
 
-def rates(found: Rows, what: str) -> list[float]:
-    """Of each chain, effective draws of log sigma or switches of mode, for so many slow evaluations."""
-    name = {"ess": "ess_log_sigma", "switches": "switches"}[what]
-    values = [r[name] for r in found]
-    return [
-        SLOW * (0.0 if np.isnan(v) else v) / r["num_slow"]
-        for v, r in zip(values, found, strict=True)
-    ]
+class Rate(NamedTuple):
+    """Something for so many slow evaluations, and the standard error of its logarithm."""
+
+    value: float
+    log_error: float
 
 
-def per_second(found: Rows) -> list[float]:
-    return [np.nan_to_num(r["ess_log_sigma"]) / r["seconds"] for r in found]
+def rate(found: Rows, what: str) -> Rate:
+    """Effective draws of log sigma, or switches of mode, with what leaving out each chain makes of it."""
+    value = RATES[what](found)
+    if len(found) < 3 or not value > 0:
+        return Rate(value, float("nan"))
+    without = np.array([RATES[what](found[:i] + found[i + 1 :]) for i in range(len(found))])
+    logs = np.log(np.maximum(without, 1e-9))
+    return Rate(value, float(np.sqrt((len(found) - 1) * np.var(logs))))
 
 
-def _best(by_name: dict[str, Rows], what: str) -> list[float]:
-    """The rates of the best sampler that has no ensemble."""
-    plain = [rates(found, what) for name, found in by_name.items() if name.split()[0] in BEST_OF]
-    return max(plain, key=np.mean, default=[np.nan])
+def effective_draws(found: Rows) -> float:
+    """Of all chains together: between chains that disagree the size is small, however smooth each of them is."""
+    series = np.stack([np.asarray(r["points"])[:, 2] for r in found])
+    series = series[:, int(DISCARD * series.shape[1]) :]
+    return SLOW * float(effective_size(series)) / sum(r["num_slow"] for r in found)
 
 
-def _told(values: list[float]) -> str:
-    if len(values) < 2:
-        return f"{np.mean(values):.3g}"
-    return f"{np.mean(values):.3g} +- {np.std(values, ddof=1) / len(values) ** 0.5:.2g}"
+def switches(found: Rows) -> float:
+    return SLOW * sum(r["switches"] for r in found) / sum(r["num_slow"] for r in found)
 
 
-def _gain(values: list[float], best: list[float]) -> str:
-    """A ratio of means, with a 95 % interval by resampling chains."""
-    if min(len(values), len(best)) < 2 or not np.mean(best) > 0:
+RATES = {"ess": effective_draws, "switches": switches}
+
+
+def _best(by_name: dict[str, Rows], what: str) -> Rate:
+    """The rate of the best sampler that has no ensemble."""
+    plain = [rate(found, what) for name, found in by_name.items() if name.split()[0] in BEST_OF]
+    return max(plain, key=lambda one: one.value, default=Rate(float("nan"), float("nan")))
+
+
+def _told(one: Rate) -> str:
+    if not np.isfinite(one.log_error):
+        return f"{one.value:.3g}"
+    return f"{one.value:.3g} ({_interval(one.value, one.log_error)})"
+
+
+def _gain(one: Rate, best: Rate) -> str:
+    """A ratio with its interval, as if the two samplers' chains had nothing to do with each other: nor have they."""
+    error = float(np.hypot(one.log_error, best.log_error))
+    if not (best.value > 0 and np.isfinite(error)):
         return ""
-    rng = np.random.default_rng(0)
+    return f"{one.value / best.value:.2f} ({_interval(one.value / best.value, error)})"
 
-    def means(of: list[float]) -> np.ndarray:
-        return rng.choice(of, (2000, len(of))).mean(axis=1)
 
-    ratios = means(values) / np.maximum(means(best), 1e-12)
-    low, high = np.quantile(ratios, [0.025, 0.975])
-    return f"{np.mean(values) / np.mean(best):.2f} ({low:.2f} to {high:.2f})"
+def _interval(value: float, log_error: float) -> str:
+    return f"{value * np.exp(-1.96 * log_error):.3g} to {value * np.exp(1.96 * log_error):.3g}"
+
+
+def _mean(values: list[float]) -> str:
+    if len(values) < 2:
+        return f"{np.mean(values):.3f}"
+    return f"{np.mean(values):.3f} +- {np.std(values, ddof=1) / len(values) ** 0.5:.3f}"
