@@ -23,7 +23,7 @@ from sections import table
 import temperance as tp
 from temperance.diagnostics import effective_size, standard_error
 
-NUM_CHAINS, NUM_WARMUP, FEW_WARMUP = 4, 1000, 20
+NUM_CHAINS, NUM_WARMUP, FEW_WARMUP = 4, 300, 20
 SECONDS, NUM_SEEDS = 60.0, 10
 MEMBERS = 49
 COMPILATION = {"others": 60.0}

@@ -206,7 +206,7 @@ def exchangeable(scale: Numbers | None = None) -> Exchangeable:
     return Exchangeable(_widths("scale", scale))
 
 
-def grid(extent: tuple[float, float] = (2.0, 2.2), scale: Numbers | None = None) -> Grid:
+def grid(extent: tuple[float, float] = (1.5, 2.5), scale: Numbers | None = None) -> Grid:
     """A lattice whose extent is drawn between both times `scale`, by default the posterior's.
 
     An extent of one length, fixed, leaves out most values of the fast variables.
