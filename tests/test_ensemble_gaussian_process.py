@@ -60,7 +60,7 @@ class Regression(eqx.Module):
         return log_length, other + log_scale if self.route == "cholesky" else other, log_scale
 
     def step(self, key: Key, theta: Array, y: Array) -> Array:
-        known = densities_of(problem(self.route))
+        known: Any = densities_of(problem(self.route))
         likelihood = replace(known.cold, data=known.cold.data | {"y": y})
         whole = replace(known.whole, log_likelihood=likelihood)
         params = Params(jnp.asarray([[1.0]]), jnp.full((1, 3), 0.7))
@@ -76,7 +76,7 @@ class Regression(eqx.Module):
 
 
 def regression(route: str, base: Any) -> Regression:
-    made = problem(route)
+    made: Any = problem(route)
     layout = densities_of(made).layout
     fast = len(made.terms.fast)
     move = tp.ensemble(members=4**fast, base=base, update="one at a time").placed(made, layout)
