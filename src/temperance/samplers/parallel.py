@@ -130,7 +130,7 @@ class ParallelTempering(eqx.Module):
     def init_replicas(self, positions: Position) -> ParallelState:
         """Replica k at `positions[k]`."""
         over = jax.vmap if isinstance(self.ladder, AbstractUniformLadder) else _one_by_one
-        points = over(lambda x: self._seen(x, self.ladder))(positions)
+        points = over(lambda x: self._seen(self.ladder.evaluate, x))(positions)
         rungs = jnp.arange(self.num_rungs)
         zero = jnp.zeros((), int)
         order = None
@@ -190,7 +190,7 @@ class ParallelTempering(eqx.Module):
         )
         if draw is None:
             return moved
-        fresh = self._seen(draw(keys[0]), ladder)
+        fresh = self._seen(ladder.at(0).evaluate, draw(keys[0]))
         info = jax.tree.map(lambda leaf: jnp.zeros_like(leaf[0]), moved[1])._replace(
             acceptance=jnp.ones_like(moved[1].acceptance[0]),
             accepted=jnp.asarray(True),
@@ -198,10 +198,10 @@ class ParallelTempering(eqx.Module):
         )
         return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), (fresh, info), moved)
 
-    def _seen(self, position: Position, ladder: AbstractLadder) -> Point:
+    def _seen(self, evaluate: Any, position: Position) -> Point:
         """A new point, with what the move keeps beside it."""
-        point = ladder.at(0).evaluate(position, gradient=self._gradient)
-        return self.move.remember(point, ladder.at(0))
+        point = evaluate(position, gradient=self._gradient)
+        return self.move.remember(point, self.ladder.at(0))
 
     def _move(self, rung: Rung, key: Key, point: Point, params: Params) -> tuple[Point, Info]:
         point, info = self.move.step(key, point, rung, params)
