@@ -12,7 +12,6 @@ its updates of nu: eta and sigma could be had for nothing.
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from neal_problem import NUM_INPUTS, PRIOR_SD, problem
@@ -72,5 +71,4 @@ def setting(name: str) -> Setting:
     move = move.placed(target, densities.layout)
     sizes = jnp.full((1, len(move.step_sizes)), step)
     params = tp.Params(sizes, jnp.asarray(factor)[None])
-    traced = eqx.tree_at(lambda m: m, move, move)
-    return Setting(tp.Plain(SingleRung(densities.whole), traced, params), route, count)
+    return Setting(tp.Plain(SingleRung(densities.whole), move, params), route, count)

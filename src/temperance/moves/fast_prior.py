@@ -28,7 +28,7 @@ from temperance.problem import Problem, Target, densities_of
 TRIALS, ROUNDING = 4, 1e3
 
 
-class FastPrior(eqx.Module):
+class PriorAlongFast(eqx.Module):
     """The prior's density along the fast variables, at one value of the slow ones."""
 
     log_prior: LogDensity
@@ -57,7 +57,7 @@ def prior_of_fast(problem: Problem | Target, fork: Fork) -> Any:
     keys = jax.random.split(jax.random.key(0), TRIALS)
     slow, fast = jax.vmap(lambda key: fork.split(densities.draw(key)))(keys)
     assert densities.hot is not None
-    prior = FastPrior(densities.hot, densities.draw, fork, slow[0])
+    prior = PriorAlongFast(densities.hot, densities.draw, fork, slow[0])
     along = [replace(prior, slow=one) for one in slow]
     table = np.stack([np.asarray(jax.vmap(one)(fast)) for one in along])
     apart = table - table[:1] - table[:, :1] + table[:1, :1]

@@ -194,7 +194,8 @@ class ParallelTempering(eqx.Module):
         info = jax.tree.map(lambda leaf: jnp.zeros_like(leaf[0]), moved[1])._replace(
             acceptance=jnp.ones_like(moved[1].acceptance[0]),
             accepted=jnp.asarray(True),
-            num_evaluations=jnp.asarray(1),
+            # What the move keeps beside a point is prepared from its position once more.
+            num_evaluations=jnp.asarray(1 if fresh.memory is None else 2),
         )
         return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), (fresh, info), moved)
 
