@@ -68,6 +68,14 @@ class UniformSelection(Ensemble):
         return halves.point(halves.slow, fast, components, landed.memory), info
 
 
+class KeptAcrossASwap(Ensemble):
+    """On a ladder a draw keeps the members of whatever rung its replica came from."""
+
+    @property
+    def gathers(self) -> bool:
+        return False
+
+
 def slipped(move: Ensemble, kind: type[Ensemble]) -> Ensemble:
     """`move` with the slip of `kind`."""
     fields = {name: getattr(move, name) for name in move.__dataclass_fields__}

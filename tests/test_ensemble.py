@@ -296,6 +296,22 @@ def test_ensembles_on_ladders(method: str, update: str, seed: int):
     assert ("ensemble" in tree.children) == (method == "pt")
 
 
+def second_moment(move: Ensemble, seed: int) -> float:
+    """How far the mean of f^2 over members is off, in standard errors."""
+    tree = tp.sample(
+        regression(), "pt", move, seed=seed, num_draws=1000, num_warmup=200, progress=False,
+        betas=(0.0, 0.1, 1.0), sweeps_per_draw=1,
+    )  # fmt: skip
+    found = tp.expectation(tree, lambda f, **_: f**2)
+    return float((found.value - COVARIANCE[2, 2] - MEAN[2] ** 2) / found.error)
+
+
+def test_members_of_a_ladder_are_those_of_the_target(seed: int):
+    move = ensemble("f", 16, "grid")
+    assert abs(second_moment(move, seed)) < 4.5
+    assert abs(second_moment(broken.slipped(move, broken.KeptAcrossASwap), seed)) > 8
+
+
 def test_a_killed_run_goes_on_with_the_same_draws(tmp_path: Any):
     arguments: dict[str, Any] = {"num_warmup": 30, "progress": False, "num_chains": 2}
     move = ensemble("f", 4, "grid")
