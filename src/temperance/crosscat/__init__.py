@@ -1,0 +1,1 @@
+"""Mixtures and cross-categorizations of real tables, by subsample annealing."""
