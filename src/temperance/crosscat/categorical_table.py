@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from temperance.crosscat.compiled import kernel, reordered_kernel
+from temperance.crosscat.compiled import compiled, reordered
 
 GROUP = 16
 U = np.uint64
@@ -65,7 +65,7 @@ def categorical_table(
     )
 
 
-@kernel
+@compiled
 def find_slots(group: Any, row: int) -> None:
     """The slots of a row's cells, for scoring and for updates."""
     codes, place, start, slots = group.codes, group.place, group.start, group.slots
@@ -73,7 +73,7 @@ def find_slots(group: Any, row: int) -> None:
         slots[f] = U(start[f]) + U(codes[row, place[f]])
 
 
-@reordered_kernel
+@reordered
 def multiply_cells(group: Any, used: int, product: Any) -> None:
     """Multiplies the predictives of the row's cells, over frequencies, into `product`, by place."""
     slots, scale, t, inverse = group.slots, group.scale, group.table, group.inverse
@@ -113,7 +113,7 @@ def multiply_cells(group: Any, used: int, product: Any) -> None:
         first = end
 
 
-@kernel
+@compiled
 def log_frequency(group: Any) -> float:
     """The log of what `multiply_cells` divides by, of the row whose slots are found."""
     found = 0.0
@@ -122,7 +122,7 @@ def log_frequency(group: Any) -> float:
     return found
 
 
-@kernel
+@compiled
 def log_cells(group: Any, k: int, size: Any) -> float:
     """The log of `multiply_cells` at place k, for rows whose products leave the range of numbers."""
     found = 0.0
@@ -137,7 +137,7 @@ def log_cells(group: Any, k: int, size: Any) -> float:
     return found
 
 
-@kernel
+@compiled
 def change_counts(group: Any, k: int, size: Any, sign: int) -> None:
     """The row whose slots are found enters place k (sign 1) or leaves it (-1)."""
     slots, missing, weight, counts, table = (
@@ -160,7 +160,7 @@ def change_counts(group: Any, k: int, size: Any, sign: int) -> None:
     divide_place(group, k, size)
 
 
-@reordered_kernel
+@reordered
 def divide_place(group: Any, k: int, size: Any) -> None:
     """The common denominators of place k."""
     total, missing, counts, inverse = group.total, group.missing, group.counts, group.inverse
@@ -179,7 +179,7 @@ def divide_place(group: Any, k: int, size: Any) -> None:
         first = end
 
 
-@kernel
+@compiled
 def set_weights(group: Any, f: int, weights: Any) -> None:
     """New weights of the view's feature f: its known values, then those never seen. `refresh` makes them count."""
     group.total[f] = weights.sum()
@@ -188,7 +188,7 @@ def set_weights(group: Any, f: int, weights: Any) -> None:
     group.weight[group.missing[f]] = group.total[f]
 
 
-@kernel
+@compiled
 def recount(group: Any, labels: Any, rows: Any, stride: int) -> None:
     """All counts again, of the rows that are in."""
     group.counts[:] = 0
@@ -202,7 +202,7 @@ def recount(group: Any, labels: Any, rows: Any, stride: int) -> None:
                     group.counts[gap * U(stride) + U(labels[row])] += 1
 
 
-@kernel
+@compiled
 def refresh(group: Any, size: Any) -> None:
     """Tables and denominators of all places, from counts and weights."""
     stride = size.shape[0]

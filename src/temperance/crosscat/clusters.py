@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from temperance.crosscat.compiled import kernel
+from temperance.crosscat.compiled import compiled
 
 LANES = 16
 NUM_CLUSTERS, NUM_ROWS, EMPTY, USED = 0, 1, 2, 3
@@ -53,7 +53,7 @@ def empty_clusters(num_rows: int, alpha: float, d: float, stride: int = LANES) -
     return clusters
 
 
-@kernel
+@compiled
 def weigh_places(clusters: Any) -> None:
     """The masses of all places, from their sizes and the process's parameters."""
     num, rows = 0, 0
@@ -68,7 +68,7 @@ def weigh_places(clusters: Any) -> None:
     _choose_empty(clusters)
 
 
-@kernel
+@compiled
 def _choose_empty(clusters: Any) -> None:
     """The lowest hole becomes the empty table, if there is one, and the lanes in use are counted."""
     stride = clusters.size.shape[0]
@@ -87,7 +87,7 @@ def _choose_empty(clusters: Any) -> None:
     clusters.head[USED] = LANES * ((last + LANES - 1) // LANES)
 
 
-@kernel
+@compiled
 def seat(clusters: Any, row: int, k: int) -> None:
     """A row sits down at place k."""
     size, head = clusters.size, clusters.head
@@ -102,7 +102,7 @@ def seat(clusters: Any, row: int, k: int) -> None:
         _choose_empty(clusters)
 
 
-@kernel
+@compiled
 def unseat(clusters: Any, row: int) -> int:
     """A row stands up; returns the place it leaves."""
     size, head = clusters.size, clusters.head

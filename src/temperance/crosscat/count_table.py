@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from temperance.crosscat.compiled import kernel
+from temperance.crosscat.compiled import compiled
 
 SHAPE, CONSTANT, SLOPE = 0, 1, 2
 
@@ -39,7 +39,7 @@ def count_table(values: Any, place: Any, stride: int) -> CountTable:
     )
 
 
-@kernel
+@compiled
 def add_logs(group: Any, row: int, used: int, logs: Any) -> None:
     """Adds the log predictives of the row's cells to `logs` of every place."""
     values, place, binomial = group.values, group.place, group.binomial
@@ -56,7 +56,7 @@ def add_logs(group: Any, row: int, used: int, logs: Any) -> None:
                 )
 
 
-@kernel
+@compiled
 def change_sums(group: Any, row: int, k: int, sign: int) -> None:
     """A row enters place k (sign 1) or leaves it (-1)."""
     for f in range(group.place.shape[0]):
@@ -67,7 +67,7 @@ def change_sums(group: Any, row: int, k: int, sign: int) -> None:
             predict_place(group, f, k)
 
 
-@kernel
+@compiled
 def predict_place(group: Any, f: int, k: int) -> None:
     """What scores the next cell of feature f at place k."""
     a, b = group.hyper[f]
@@ -78,7 +78,7 @@ def predict_place(group: Any, f: int, k: int) -> None:
     binomial[SLOPE, k] = -math.log(rate + 1.0)
 
 
-@kernel
+@compiled
 def recount(group: Any, labels: Any, rows: Any) -> None:
     """All sums again, of the rows that are in."""
     group.seen[:] = 0
@@ -91,7 +91,7 @@ def recount(group: Any, labels: Any, rows: Any) -> None:
                 group.sums[f, labels[row]] += x
 
 
-@kernel
+@compiled
 def refresh(group: Any) -> None:
     """What scores cells, of all places, from sums and hyperparameters."""
     for f in range(group.place.shape[0]):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from temperance.crosscat.compiled import kernel
+from temperance.crosscat.compiled import compiled
 
 SUM, SUM_LOW, SQUARES, SQUARES_LOW = 0, 1, 2, 3
 CENTRE, INVERSE, POWER, CONSTANT = 0, 1, 2, 3
@@ -47,7 +47,7 @@ def real_table(values: Any, place: Any, stride: int) -> RealTable:
     )
 
 
-@kernel
+@compiled
 def add_logs(group: Any, row: int, used: int, logs: Any) -> None:
     """Adds the log predictives of the row's cells to `logs` of every place."""
     values, place, student = group.values, group.place, group.student
@@ -61,7 +61,7 @@ def add_logs(group: Any, row: int, used: int, logs: Any) -> None:
                 )
 
 
-@kernel
+@compiled
 def change_sums(group: Any, row: int, k: int, sign: int) -> None:
     """A row enters place k (sign 1) or leaves it (-1)."""
     for f in range(group.place.shape[0]):
@@ -71,7 +71,7 @@ def change_sums(group: Any, row: int, k: int, sign: int) -> None:
             predict_place(group, f, k)
 
 
-@kernel
+@compiled
 def _count(group: Any, f: int, k: int, x: float, sign: int) -> None:
     seen = group.seen[f, k] + sign
     group.seen[f, k] = seen
@@ -86,7 +86,7 @@ def _count(group: Any, f: int, k: int, x: float, sign: int) -> None:
     )
 
 
-@kernel
+@compiled
 def _two_sum(high: float, low: float, x: float, y: float) -> tuple[float, float]:
     """(high + low) + (x + y), with what rounding loses."""
     total = high + x
@@ -97,7 +97,7 @@ def _two_sum(high: float, low: float, x: float, y: float) -> tuple[float, float]
     return result, lost - (result - total)
 
 
-@kernel
+@compiled
 def _two_square(x: float) -> tuple[float, float]:
     """x^2, and what rounding loses of it (Dekker)."""
     square = x * x
@@ -107,7 +107,7 @@ def _two_square(x: float) -> tuple[float, float]:
     return square, ((upper * upper - square) + 2.0 * upper * lower) + lower * lower
 
 
-@kernel
+@compiled
 def mean_and_squares(group: Any, f: int, k: int) -> tuple[float, float]:
     """The mean of the cells of place k, and the sum of squares about it."""
     n = group.seen[f, k]
@@ -124,7 +124,7 @@ def mean_and_squares(group: Any, f: int, k: int) -> tuple[float, float]:
     return mean, max(high + low, 0.0)
 
 
-@kernel
+@compiled
 def _lost_product(x: float, y: float) -> float:
     """What rounding loses of x y (Dekker)."""
     product = x * y
@@ -138,12 +138,12 @@ def _lost_product(x: float, y: float) -> float:
     )
 
 
-@kernel
+@compiled
 def _products(x: float, high: float, low: float) -> Any:
     return ((x * high, _lost_product(x, high)), (x * low, 0.0))
 
 
-@kernel
+@compiled
 def predict_place(group: Any, f: int, k: int) -> None:
     """What scores the next cell of feature f at place k."""
     mu, kappa, nu, sigma2 = group.hyper[f]
@@ -163,7 +163,7 @@ def predict_place(group: Any, f: int, k: int) -> None:
     )
 
 
-@kernel
+@compiled
 def recount(group: Any, labels: Any, rows: Any) -> None:
     """All sums again, of the rows that are in."""
     group.seen[:] = 0
@@ -175,7 +175,7 @@ def recount(group: Any, labels: Any, rows: Any) -> None:
                 _count(group, f, labels[row], x, 1)
 
 
-@kernel
+@compiled
 def refresh(group: Any) -> None:
     """What scores cells, of all places, from sums and hyperparameters."""
     for f in range(group.place.shape[0]):

@@ -24,7 +24,7 @@ from temperance.crosscat.categorical_table import (
     multiply_cells,
 )
 from temperance.crosscat.clusters import EMPTY, FULL, NUM_ROWS, USED, seat, unseat
-from temperance.crosscat.compiled import inlined_kernel, kernel, reordered_kernel
+from temperance.crosscat.compiled import compiled, reordered
 
 LEAST, MOST = 1e-290, 1e290
 
@@ -41,7 +41,7 @@ class ViewTables(NamedTuple):
     logs: Any  # float64[stride]
 
 
-@kernel
+@compiled
 def enter_row(tables: Any, row: int, k: int) -> None:
     """A row enters place k: a cluster, or the empty table."""
     find_slots(tables.narrow, row)
@@ -50,7 +50,7 @@ def enter_row(tables: Any, row: int, k: int) -> None:
     _change(tables.narrow, tables.wide, tables.real, tables.count, tables.clusters.size, row, k, 1)
 
 
-@kernel
+@compiled
 def leave_row(tables: Any, row: int) -> int:
     """A row leaves; returns the place it leaves."""
     find_slots(tables.narrow, row)
@@ -60,7 +60,7 @@ def leave_row(tables: Any, row: int) -> int:
     return k
 
 
-@kernel
+@compiled
 def weigh_row(tables: Any, row: int) -> tuple[float, float]:
     """Fills `weights` with (*) up to a factor; returns their sum and the factor's log."""
     find_slots(tables.narrow, row)
@@ -71,7 +71,7 @@ def weigh_row(tables: Any, row: int) -> tuple[float, float]:
     )  # fmt: skip
 
 
-@kernel
+@compiled
 def _change(
     narrow: Any, wide: Any, real: Any, count: Any, size: Any, row: int, k: int, sign: int
 ) -> None:
@@ -85,7 +85,7 @@ def _change(
         count_table.change_sums(count, row, k, sign)
 
 
-@kernel
+@compiled
 def _weigh(
     clusters: Any, narrow: Any, wide: Any, real: Any, count: Any, weights: Any, logs: Any, row: int
 ) -> tuple[float, float]:
@@ -108,7 +108,7 @@ def _weigh(
     return total, factor
 
 
-@kernel
+@compiled
 def _multiply_logs(mass: Any, logs: Any, used: int, weights: Any) -> float:
     """Multiplies exp(logs) into weights, over the largest that counts, whose log is returned."""
     largest = -math.inf
@@ -121,7 +121,7 @@ def _multiply_logs(mass: Any, logs: Any, used: int, weights: Any) -> float:
     return largest
 
 
-@reordered_kernel
+@reordered
 def _sum(weights: Any, used: int) -> float:
     total = 0.0
     for k in range(used):
@@ -129,7 +129,7 @@ def _sum(weights: Any, used: int) -> float:
     return total
 
 
-@kernel
+@compiled
 def _weigh_by_logs(
     clusters: Any, narrow: Any, wide: Any, real: Any, count: Any, weights: Any, logs: Any, row: int
 ) -> tuple[float, float]:
@@ -148,7 +148,7 @@ def _weigh_by_logs(
     return _sum(weights, used), factor
 
 
-@kernel
+@compiled
 def log_predictive(clusters: Any, narrow: Any, wide: Any, total: float, factor: float) -> float:
     """log p(x | pi) of the row that was weighed."""
     return (
@@ -159,7 +159,7 @@ def log_predictive(clusters: Any, narrow: Any, wide: Any, total: float, factor: 
     )
 
 
-@kernel
+@compiled
 def draw_place(weights: Any, used: int, total: float, rng: Any) -> int:
     """A place, with probability proportional to `weights`, whose sum is `total`."""
     left = rng.random() * total
@@ -173,7 +173,7 @@ def draw_place(weights: Any, used: int, total: float, rng: Any) -> int:
     return chosen
 
 
-@kernel
+@compiled
 def run_steps(tables: Any, steps: Any, begin: int, rng: Any, weighed: bool) -> tuple[int, float]:
     """Follows `steps` from `begin`: row r enters where a step is r, and leaves where it is -1 - r.
 
