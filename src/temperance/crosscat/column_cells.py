@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from temperance.crosscat.features import Cells, Features
-
-NARROW, WIDE, REAL, COUNT = range(4)
+from temperance.crosscat.cells import Cells
+from temperance.crosscat.features import COUNT, NARROW, WIDE, Features
 
 
 class ColumnCells(NamedTuple):
@@ -49,8 +48,3 @@ def column_cells(cells: Cells, features: Features, column: int) -> ColumnCells:
 def take_rows(cells: Cells, rows: slice | NDArray[np.integer]) -> Cells:
     """Some of the rows."""
     return Cells(*(matrix[rows] for matrix in cells))
-
-
-def num_rows(cells: Cells) -> int:
-    """How many rows there are."""
-    return len(cells[0])

@@ -9,14 +9,15 @@ where v is the view of c in state s. The components p_sk are the same for every 
 their weights alone.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from temperance.crosscat.column_cells import Cells, num_rows
+from temperance.crosscat.cells import Cells
+from temperance.crosscat.joining import join
 from temperance.crosscat.posterior import Posterior
-from temperance.crosscat.predictive import Predictive, RealPredictive, SpikePredictive
+from temperance.crosscat.predictive import Predictive
 from temperance.crosscat.scoring import log_sum_exp, view_weights
 from temperance.errors import ArgumentError
 
@@ -61,9 +62,7 @@ def state_weights(log_states: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.exp(log_states - total)
 
 
-def mixture_weights(
-    posterior: Posterior, evidence: Evidence, column: int
-) -> NDArray[np.float64]:
+def mixture_weights(posterior: Posterior, evidence: Evidence, column: int) -> NDArray[np.float64]:
     """[J, n] weights of `components(posterior, column)`, which sum to one."""
     shares = state_weights(evidence.states)
     parts = [
@@ -77,14 +76,4 @@ def mixture_weights(
 
 def components(posterior: Posterior, column: int) -> Predictive:
     """The laws of a column's cells in all clusters of all states, J in all, end to end."""
-    return _join([posterior.law(state, column) for state in range(posterior.num_states)])
-
-
-def _join(laws: list[Any]) -> Any:
-    first = laws[0]
-    if isinstance(first, SpikePredictive):
-        log_probs = np.concatenate([law.log_probs for law in laws])
-        return SpikePredictive(log_probs, _join([law.real for law in laws]))
-    return type(first)(*(np.concatenate(arrays) for arrays in zip(*laws, strict=True)))
-
-
+    return join([posterior.law(state, column) for state in range(posterior.num_states)])

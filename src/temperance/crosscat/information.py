@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from temperance.crosscat.column_cells import Cells, ColumnCells
+from temperance.crosscat.cells import Cells
+from temperance.crosscat.column_cells import ColumnCells
 from temperance.crosscat.conditioning import state_weights, weigh
 from temperance.crosscat.laws import Drawn, draw, draw_index, log_laws
 from temperance.crosscat.posterior import Posterior
@@ -75,16 +76,14 @@ def _of_state(
     ):
         return _summed(np.exp(a.log_probs), np.exp(b.log_probs), np.exp(log_weights)), 0.0
     clusters = draw_index(log_weights, rng.random(num_samples))
-    log_a = log_laws(a, _as_cells(draw(a, clusters, rng)))
-    log_b = log_laws(b, _as_cells(draw(b, clusters, rng)))
+    log_a = log_laws(a, _as_cells(draw(a, clusters, rng, unseen=True)))
+    log_b = log_laws(b, _as_cells(draw(b, clusters, rng, unseen=True)))
     w = log_weights[:, None]
     each = log_sum_exp(w + log_a + log_b) - log_sum_exp(w + log_a) - log_sum_exp(w + log_b)
     return float(each.mean()), float(each.std(ddof=1) / np.sqrt(num_samples))
 
 
-def _summed(
-    a: NDArray[np.float64], b: NDArray[np.float64], weights: NDArray[np.float64]
-) -> float:
+def _summed(a: NDArray[np.float64], b: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     joint = (weights[:, None] * a).T @ b
     apart = (weights @ a)[:, None] * (weights @ b)
     some = joint > 0

@@ -2,13 +2,14 @@
 
     categorical   log p_k(v) = log_probs[k, v]
     real          Student's t:   c_k - (nu_k + 1)/2 log(1 + z^2 / nu_k),   z = (x - loc_k) / scale_k
-    count         negative binomial: log C(x + a_k - 1, x) + a_k log(b_k / (b_k + 1)) - x log(b_k + 1)
+    count         negative binomial:
+                  log C(x + a_k - 1, x) + a_k log(b_k / (b_k + 1)) - x log(b_k + 1)
     spike         log p_k(spike), or log p_k(not the spike) + Student's t
 
 Arrays are [K + 1, n], clusters first: sums over clusters then run along contiguous rows.
 """
 
-from typing import NamedTuple, assert_never
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +34,9 @@ def log_laws(law: Predictive, cells: ColumnCells, log_unit: float = 0.0) -> NDAr
         case CategoricalPredictive():
             found = _log_codes(law.log_probs, cells.codes)
         case RealPredictive():
-            found = _log_t(law, np.where(cells.missing, 0.0, cells.numbers), log_unit)
+            found = _log_t(law, np.where(cells.missing, 0.0, np.asarray(cells.numbers)), log_unit)
         case CountPredictive():
-            found = _log_counts(law, np.where(cells.missing, 0, cells.numbers))
+            found = _log_counts(law, np.where(cells.missing, 0, np.asarray(cells.numbers)))
         case SpikePredictive():
             found = _log_codes(law.log_probs, cells.codes)
             away = np.flatnonzero(~cells.missing & (cells.codes == 0))
@@ -53,9 +54,7 @@ def _log_codes(
     return log_probs.take(np.asarray(codes, np.int64), axis=1, mode="clip")
 
 
-def _log_t(
-    law: RealPredictive, x: NDArray[np.float64], log_unit: float
-) -> NDArray[np.float64]:
+def _log_t(law: RealPredictive, x: NDArray[np.float64], log_unit: float) -> NDArray[np.float64]:
     half = 0.5 * (law.df + 1.0)
     constant = gammaln(half) - gammaln(0.5 * law.df) - 0.5 * np.log(np.pi * law.df)
     constant = constant - np.log(law.scale) - log_unit
@@ -82,17 +81,25 @@ class Drawn(NamedTuple):
     """Drawn cells: codes, numbers or both, as `ColumnCells` has them."""
 
     codes: NDArray[np.int64] | None
-    numbers: NDArray[np.float64] | NDArray[np.int64] | None
+    numbers: NDArray[Any] | None
 
 
-def draw(law: Predictive, clusters: NDArray[np.int64], rng: np.random.Generator) -> Drawn:
-    """One cell for each of `clusters`, of values that are known.
+def draw(
+    law: Predictive,
+    clusters: NDArray[np.int64],
+    rng: np.random.Generator,
+    *,
+    unseen: bool = False,
+) -> Drawn:
+    """One cell for each of `clusters`.
 
-    A categorical cell is drawn from its law given that its value is one of the known ones.
+    A categorical cell is drawn from its law given that its value is one of the known ones, or with
+    `unseen` from the whole law, in which "a value never seen" is the last code.
     """
     match law:
         case CategoricalPredictive():
-            return Drawn(_draw_codes(law.log_probs[:, :-1], clusters, rng), None)
+            log_probs = law.log_probs if unseen else law.log_probs[:, :-1]
+            return Drawn(_draw_codes(log_probs, clusters, rng), None)
         case RealPredictive():
             return Drawn(None, _draw_t(law, clusters, rng))
         case CountPredictive():
@@ -126,9 +133,7 @@ def _draw_codes(
     return codes
 
 
-def draw_index(
-    log_weights: NDArray[np.float64], uniform: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def draw_index(log_weights: NDArray[np.float64], uniform: NDArray[np.float64]) -> NDArray[np.int64]:
     """For each uniform number an index, with probability proportional to its weight."""
     total = np.cumsum(np.exp(log_weights - log_weights.max()))
     last = np.searchsorted(total, total[-1])  # a product may round up to the total

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from temperance.crosscat.column_cells import Cells, num_rows
+from temperance.crosscat.cells import Cells
 from temperance.crosscat.conditioning import weigh
 from temperance.crosscat.posterior import Posterior
 from temperance.crosscat.scoring import log_sum_exp
@@ -72,7 +72,7 @@ def _compared(posterior: Posterior, rows: Cells | NDArray[np.int64]) -> _Rows:
             )
         return _Rows(len(rows), rows, (), np.zeros((posterior.num_states, 1)))
     evidence = weigh(posterior, rows, np.ones(posterior.num_columns, bool))
-    return _Rows(num_rows(rows), None, evidence.clusters, evidence.states)
+    return _Rows(rows.num_rows, None, evidence.clusters, evidence.states)
 
 
 def _shared(

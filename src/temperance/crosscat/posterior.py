@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from temperance.crosscat.column_cells import Cells, num_rows
+from temperance.crosscat.cells import Cells
 from temperance.crosscat.features import Features
 from temperance.crosscat.predictive import Predictive, StatePredictive, ViewPredictive
 from temperance.crosscat.schema import Schema
@@ -30,7 +30,7 @@ class Posterior:
 
     def __post_init__(self) -> None:
         if not self.states:
-            raise ArgumentError("a model needs at least one state to answer questions, and has none")
+            raise ArgumentError("a model needs at least one state to answer, and has none")
         wanted = list(range(self.num_columns))
         for number, state in enumerate(self.states):
             found = sorted(column for view in state.views for column in view.columns)
@@ -84,6 +84,6 @@ class Posterior:
         """
         if width is None:
             width = sum(len(view.log_mass) for state in self.states for view in state.views)
-        num = num_rows(cells)
+        num = cells.num_rows
         size = int(np.clip(BLOCK // max(width, 1), 1, 4096))
         return [slice(start, min(start + size, num)) for start in range(0, num, size)]

@@ -96,15 +96,17 @@ def count_quantiles(
 def spike_quantiles(
     law: SpikePredictive, weights: NDArray[np.float64], level: float, spike: float
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """[n] quantiles and whether each is the spike, which stands at `spike` in standardised units."""
+    """[n] quantiles, and whether each is the spike, which is at `spike` in standardised units."""
     away = weights * np.exp(law.log_probs[:, :1])
     rest = away.sum(axis=0)
-    which = stdtr(law.real.df, (spike - law.real.loc) / law.real.scale)
-    before = (away * which[:, None]).sum(axis=0)
+    below = stdtr(law.real.df, (spike - law.real.loc) / law.real.scale)
+    before = (away * below[:, None]).sum(axis=0)
     mass = 1.0 - rest
     on_spike = (before < level) & (level <= before + mass)
     found = np.full(weights.shape[1], spike)
     off = np.flatnonzero(~on_spike)
     levels = np.where(before >= level, level, level - mass)[off] / rest[off]
-    found[off] = real_quantiles(law.real, away[:, off] / rest[off], np.clip(levels, 1e-12, 1 - 1e-12))
+    found[off] = real_quantiles(
+        law.real, away[:, off] / rest[off], np.clip(levels, 1e-12, 1 - 1e-12)
+    )
     return found, on_spike

@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from temperance.crosscat.column_cells import Cells
+from temperance.crosscat.cells import Cells
 from temperance.crosscat.conditioning import state_weights
+from temperance.crosscat.joining import join
 from temperance.crosscat.laws import Drawn, draw, draw_index, log_known
 from temperance.crosscat.posterior import Posterior
 from temperance.crosscat.scoring import log_sum_exp, view_weights
@@ -67,13 +68,8 @@ def draw_rows(
                     law = view.predictives[view.columns.index(column)]
                     parts[column].append(draw(law, clusters, rng))
     back = np.argsort(np.concatenate(order))
-    return {column: _join(drawn, back) for column, drawn in parts.items()}
+    return {column: _reorder(join(drawn), back) for column, drawn in parts.items()}
 
 
-def _join(parts: Sequence[Drawn], back: NDArray[np.int64]) -> Drawn:
-    codes = [part.codes for part in parts if part.codes is not None]
-    numbers = [part.numbers for part in parts if part.numbers is not None]
-    return Drawn(
-        np.concatenate(codes)[back] if codes else None,
-        np.concatenate(numbers)[back] if numbers else None,
-    )
+def _reorder(drawn: Drawn, order: NDArray[np.int64]) -> Drawn:
+    return Drawn(*(None if member is None else member[order] for member in drawn))

@@ -13,7 +13,8 @@ states' own conditional probabilities. A missing cell has no factor.
 import numpy as np
 from numpy.typing import NDArray
 
-from temperance.crosscat.column_cells import Cells, column_cells, num_rows, take_rows
+from temperance.crosscat.cells import Cells
+from temperance.crosscat.column_cells import column_cells, take_rows
 from temperance.crosscat.laws import log_laws
 from temperance.crosscat.posterior import Posterior
 from temperance.crosscat.predictive import ViewPredictive
@@ -36,7 +37,7 @@ def view_weights(
     posterior: Posterior, view: ViewPredictive, cells: Cells, known: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """[K + 1, n] log joint probability of each cluster and a row's cells in the `known` columns."""
-    weights = np.repeat(view.log_mass[:, None], num_rows(cells), axis=1)
+    weights = np.repeat(view.log_mass[:, None], cells.num_rows, axis=1)
     for column, law in zip(view.columns, view.predictives, strict=True):
         if known[column]:
             column_of_cells = column_cells(cells, posterior.features, column)
@@ -51,7 +52,7 @@ def log_by_state(
     """[S, n] log probability under each state of the rows' cells in the `known` columns."""
     if known is None:
         known = np.ones(posterior.num_columns, bool)
-    found = np.zeros((posterior.num_states, num_rows(cells)))
+    found = np.zeros((posterior.num_states, cells.num_rows))
     for rows in posterior.blocks(cells, _width(posterior)):
         block = take_rows(cells, rows)
         for state, total in zip(posterior.states, found, strict=True):

@@ -10,7 +10,8 @@ not by taking a term away again: where a term is -inf that would have no answer.
 import numpy as np
 from numpy.typing import NDArray
 
-from temperance.crosscat.column_cells import Cells, column_cells, num_rows, take_rows
+from temperance.crosscat.cells import Cells
+from temperance.crosscat.column_cells import column_cells, take_rows
 from temperance.crosscat.laws import log_laws
 from temperance.crosscat.posterior import Posterior
 from temperance.crosscat.predictive import StatePredictive
@@ -19,7 +20,7 @@ from temperance.crosscat.scoring import log_mean_exp, log_sum_exp
 
 def surprisal(posterior: Posterior, cells: Cells) -> NDArray[np.float64]:
     """[n, C] in nats; NaN where a cell is missing."""
-    found = np.empty((num_rows(cells), posterior.num_columns))
+    found = np.empty((cells.num_rows, posterior.num_columns))
     width = max(
         2 * len(view.columns) * len(view.log_mass)
         for state in posterior.states
@@ -43,8 +44,8 @@ def _left_out(
     posterior: Posterior, state: StatePredictive, cells: Cells
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """[n] log probability of the rows under a state, and [C, n] of the rows without each column."""
-    totals = np.empty((len(state.views), num_rows(cells)))
-    left = np.empty((posterior.num_columns, num_rows(cells)))
+    totals = np.empty((len(state.views), cells.num_rows))
+    left = np.empty((posterior.num_columns, cells.num_rows))
     for view, total in zip(state.views, totals, strict=True):
         before = view.log_mass[:, None]
         befores, terms = [], []
