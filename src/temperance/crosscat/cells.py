@@ -1,4 +1,7 @@
-"""The matrices of encoded cells, one for each family, with the same rows."""
+"""The matrices of encoded cells, one for each family, with the same rows.
+
+The matrix of counts has the name of a method of tuples, which cells have no use for.
+"""
 
 from typing import NamedTuple
 
@@ -13,7 +16,7 @@ class Cells(NamedTuple):
     narrow: np.ndarray
     wide: np.ndarray
     real: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  # pyright: ignore[reportIncompatibleMethodOverride]
 
     @property
     def num_rows(self) -> int:
