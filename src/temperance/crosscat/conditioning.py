@@ -18,8 +18,7 @@ from temperance.crosscat.cells import Cells
 from temperance.crosscat.joining import join
 from temperance.crosscat.posterior import Posterior
 from temperance.crosscat.predictive import Predictive
-from temperance.crosscat.scoring import log_sum_exp, view_weights
-from temperance.errors import ArgumentError
+from temperance.crosscat.scoring import check_possible, log_sum_exp, view_weights
 
 
 class Evidence(NamedTuple):
@@ -53,12 +52,7 @@ def weigh(posterior: Posterior, cells: Cells, known: NDArray[np.bool_]) -> Evide
 def state_weights(log_states: NDArray[np.float64]) -> NDArray[np.float64]:
     """[S, n] posterior probability of each state: proportional to what it gave the known cells."""
     total = log_sum_exp(log_states)
-    if not np.isfinite(total).all():
-        row = int(np.flatnonzero(~np.isfinite(total))[0])
-        raise ArgumentError(
-            f"the known cells of row {row} have probability 0 under every state: nothing follows "
-            "from them. Leave out the cell whose value cannot be"
-        )
+    check_possible(total)
     return np.exp(log_states - total)
 
 

@@ -17,7 +17,7 @@ from temperance.crosscat.cells import Cells
 from temperance.crosscat.column_cells import column_cells, take_rows
 from temperance.crosscat.conditioning import components, mixture_weights, weigh
 from temperance.crosscat.joining import join
-from temperance.crosscat.laws import Drawn
+from temperance.crosscat.laws import Drawn, has_values
 from temperance.crosscat.posterior import Posterior
 from temperance.crosscat.predictive import (
     CategoricalPredictive,
@@ -65,6 +65,10 @@ def guess(
     law = components(posterior, column)
     nothing = np.full(weights.shape[1], np.nan)
     if isinstance(law, CategoricalPredictive):
+        if not has_values(law):
+            return Guess(
+                Drawn(np.zeros(len(nothing), np.int64), None), nothing, nothing, None, None
+            )
         probabilities = known_probabilities(law, weights)
         codes = probabilities.argmax(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):

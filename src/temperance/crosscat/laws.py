@@ -94,11 +94,13 @@ def draw(
     """One cell for each of `clusters`.
 
     A categorical cell is drawn from its law given that its value is one of the known ones, or with
-    `unseen` from the whole law, in which "a value never seen" is the last code.
+    `unseen` from the whole law, in which "a value never seen" is the last code. A column without
+    known values has nothing else to give.
     """
     match law:
         case CategoricalPredictive():
-            log_probs = law.log_probs if unseen else law.log_probs[:, :-1]
+            whole = unseen or not has_values(law)
+            log_probs = law.log_probs if whole else law.log_probs[:, :-1]
             return Drawn(_draw_codes(log_probs, clusters, rng), None)
         case RealPredictive():
             return Drawn(None, _draw_t(law, clusters, rng))
@@ -115,10 +117,15 @@ def draw(
 
 def log_known(law: Predictive) -> NDArray[np.float64]:
     """[K + 1] log probability that a cell's value is one of the known ones."""
-    if isinstance(law, CategoricalPredictive):
+    if isinstance(law, CategoricalPredictive) and has_values(law):
         with np.errstate(divide="ignore"):
             return np.log1p(-np.minimum(np.exp(law.log_probs[:, -1]), 1.0))
-    return np.zeros(len(law.shape if isinstance(law, CountPredictive) else law[0]))
+    return np.zeros(len(law[0]))
+
+
+def has_values(law: CategoricalPredictive) -> bool:
+    """Whether the column has a known value: one whose cells are all missing has none."""
+    return law.log_probs.shape[1] > 1
 
 
 def _draw_codes(

@@ -18,6 +18,7 @@ from temperance.crosscat.column_cells import column_cells, take_rows
 from temperance.crosscat.laws import log_laws
 from temperance.crosscat.posterior import Posterior
 from temperance.crosscat.predictive import ViewPredictive
+from temperance.errors import ArgumentError
 
 
 def log_sum_exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -77,13 +78,20 @@ def log_score(
 def log_conditional(
     posterior: Posterior, cells: Cells, asked: NDArray[np.bool_], given: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """[n] log p(cells in the `asked` columns | cells in the `given` columns).
-
-    NaN where what is given has probability 0.
-    """
+    """[n] log p(cells in the `asked` columns | cells in the `given` columns)."""
     joint = log_score(posterior, cells, asked | given)
     if not given.any():
         return joint
     evidence = log_score(posterior, cells, given)
-    with np.errstate(invalid="ignore"):
-        return joint - evidence
+    check_possible(evidence)
+    return joint - evidence
+
+
+def check_possible(log_evidence: NDArray[np.float64]) -> None:
+    """Nothing follows from cells whose probability is 0."""
+    if not np.isfinite(log_evidence).all():
+        row = int(np.flatnonzero(~np.isfinite(log_evidence))[0])
+        raise ArgumentError(
+            f"the known cells of row {row} have probability 0 under every state: nothing follows "
+            "from them. Leave out the cell whose value cannot be"
+        )
