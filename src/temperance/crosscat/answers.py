@@ -5,7 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from temperance.crosscat.decode import decode_column
+from temperance.crosscat.cells import Cells
+from temperance.crosscat.decode import decode, decode_column
+from temperance.crosscat.filling import Fills
+from temperance.crosscat.frames import build_frame
 from temperance.crosscat.imputation import Guesses
 from temperance.crosscat.laws import Drawn
 from temperance.crosscat.schema import Column, Schema
@@ -28,27 +31,35 @@ def means_of(column: Column, drawn: Drawn) -> np.ndarray:
     return values_of(replace(column, grid=False), drawn)
 
 
-def filled_cells(
-    values: dict[str, np.ndarray], schema: Schema, guesses: dict[int, Guesses]
-) -> dict[str, np.ndarray]:
-    """Columns with their missing cells filled in."""
-    found = dict(values)
-    for place, (rows, guess) in guesses.items():
-        column = schema.columns[place]
-        new = values_of(column, guess.cells)
-        old = found[column.name]
-        filled = np.empty(len(old), old.dtype if old.dtype == new.dtype else object)
-        filled[:] = old
-        filled[rows] = new
-        found[column.name] = _tidy(filled)
+def decoded_with(cells: Cells, schema: Schema, fills: Fills) -> dict[str, np.ndarray]:
+    """All columns of encoded cells, by name, with some of their cells filled in."""
+    found = decode(cells, schema)
+    for name, (rows, values) in fills.items():
+        filled = found[name].astype(object)
+        filled[rows] = values
+        mixed = any(cell is None or isinstance(cell, str) for cell in filled)
+        found[name] = filled if mixed else np.array(filled.tolist())
     return found
 
 
-def _tidy(cells: np.ndarray) -> np.ndarray:
-    """An array of objects as numbers, where all are."""
-    if cells.dtype.kind != "O" or any(isinstance(cell, str) or cell is None for cell in cells):
+def framed(values: dict[str, Any], backend: str, like: Any = None) -> Any:
+    """A frame of named columns, with the index of the pandas frame that it answers."""
+    arrays = {name: _as_array(cells) for name, cells in values.items()}
+    frame = build_frame(arrays, backend)
+    if hasattr(like, "index") and backend == "pandas" and hasattr(frame, "index"):
+        frame.index = like.index
+    return frame
+
+
+def _as_array(cells: Any) -> np.ndarray:
+    if isinstance(cells, np.ndarray):
         return cells
-    return np.array(cells.tolist())
+    kinds = {type(cell) for cell in cells}
+    if kinds <= {int, float} or kinds <= {str} or kinds <= {bool}:
+        return np.array(cells, object if kinds == {str} else None)
+    found = np.empty(len(cells), object)
+    found[:] = cells
+    return found
 
 
 def uncertainty_table(schema: Schema, guesses: dict[int, Guesses]) -> dict[str, Any]:

@@ -21,10 +21,10 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
         case np.random.RandomState():
             words = random_state.randint(2**32, size=WORDS, dtype=np.uint32)
             return np.random.SeedSequence(words.tolist())
-        case bool():
-            pass
-        case int() | np.integer() if random_state >= 0:
+        case int() | np.integer() if random_state >= 0 and not isinstance(random_state, bool):
             return np.random.SeedSequence(int(random_state))
+        case _:
+            pass
     raise ArgumentError(
         f"random_state: got {random_state!r}, wanted None, a whole number >= 0, a SeedSequence or "
         "a NumPy generator"

@@ -49,7 +49,7 @@ def fit_many(
             f"executor: got {type(executor).__name__}, which has no map: wanted 'threads', "
             "'processes' or an executor such as a Dask client"
         )
-    found = executor.map(work, seeds)
+    found: Any = executor.map(work, seeds)
     if callable(gather := getattr(executor, "gather", None)):
         found = gather(found)
     return list(found)
