@@ -1,5 +1,6 @@
 """A caller's own frame with its missing cells filled in, and all other cells as they were."""
 
+from contextlib import suppress
 from typing import Any
 
 import narwhals as nw
@@ -15,8 +16,9 @@ def fill_frame(frame: Any, fills: Fills) -> Any | None:
     """
     if isinstance(frame, np.ndarray) and frame.ndim == 2 and not frame.dtype.names:
         return _fill_array(frame, fills)
+    given: Any = frame
     try:
-        known = nw.from_native(frame)
+        known = nw.from_native(given)
     except TypeError:
         return None
     if isinstance(known, nw.LazyFrame):
@@ -42,10 +44,9 @@ def _fill_series(series: nw.Series[Any], rows: np.ndarray, values: np.ndarray) -
         cells[row] = value
     backend: Any = series.implementation
     filled = nw.new_series(series.name, cells, backend=backend)
-    try:
+    # A column of whole numbers may have to hold halves now.
+    with suppress(TypeError, ValueError, nw.exceptions.NarwhalsError):
         filled = filled.cast(series.dtype)
-    except (TypeError, ValueError, nw.exceptions.NarwhalsError):
-        pass  # such as whole numbers in a column that now has halves
     if nw.dependencies.is_pandas_series(native := series.to_native()):
         pandas: Any = filled.to_native()
         pandas.index = native.index
