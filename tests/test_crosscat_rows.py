@@ -11,7 +11,13 @@ from tests.tiny_tables import mixed
 from temperance.crosscat.cells import Cells
 from temperance.crosscat.clusters import EMPTY, USED
 from temperance.crosscat.features import NARROW, REAL, WIDE, Features
-from temperance.crosscat.rows import draw_place, leave_row, log_predictive, weigh_row
+from temperance.crosscat.rows import (
+    _weigh_by_logs,
+    draw_place,
+    leave_row,
+    log_predictive,
+    weigh_row,
+)
 from temperance.crosscat.schema import Column, Schema
 from temperance.crosscat.table import Table
 from temperance.crosscat.view import Ground, View
@@ -112,26 +118,34 @@ def _lone(column: tables.Column, row: int) -> float:
 
 
 def test_weights_by_logarithms_are_the_same():
-    """Rows that a product would overflow or underflow for are weighed by logs."""
-    ground, _, hyper = many_categories(num_columns=600, num_values=40, seed=0)
-    view = View(ground, range(600), ALPHA, D)
-    labels = np.arange(20) % 3
-    view.seat_rows(labels, np.arange(20), hyper)
+    ground, _, hyper = mixed(NUM_ROWS)
+    view = View(ground, range(6), ALPHA, D)
+    view.seat_rows(np.array([0, 1, 0, 2]), np.arange(NUM_ROWS), hyper)
+    leave_row(view.tables, 1)
+    total, factor = weigh_row(view.tables, 1)
+    used = view.tables.clusters.head[USED]
+    found = view.tables.weights[:used] / total
+    log_total = np.log(total) + factor
+    tables_of = view.tables
+    total, factor = _weigh_by_logs(
+        tables_of.clusters, tables_of.narrow, tables_of.wide, tables_of.real, tables_of.count,
+        tables_of.weights, tables_of.logs, 1,
+    )  # fmt: skip
+    assert np.allclose(tables_of.weights[:used] / total, found, rtol=10 * ROUNDING)
+    assert np.log(total) + factor == pytest.approx(log_total, abs=10 * ROUNDING)
+
+
+def test_products_that_leave_the_range_of_numbers_are_taken_by_logarithms():
+    ground, _, hyper = many_categories(num_columns=3000, num_values=40, seed=0)
+    view = View(ground, range(3000), ALPHA, D)
+    view.seat_rows(np.arange(20) % 3, np.arange(20), hyper)
     leave_row(view.tables, 0)
     total, factor = weigh_row(view.tables, 0)
-    assert factor != 0.0
-    places = [0, 1, 2, int(view.tables.clusters.head[EMPTY])]
-    found = np.log(view.tables.weights[places]) + factor
-    codes, counts = ground.table.cells.narrow, []
-    for k in range(3):
-        rows = [r for r in range(1, 20) if labels[r] == k]
-        same = (codes[rows] == codes[0]).sum(axis=0)
-        weights = np.array([h[0] for h in hyper])
-        log = np.log((weights + same) / (41 * weights + len(rows))).sum()
-        counts.append(log + np.log(len(rows) - D))
-    counts.append(np.log(1 / 41) * 600 + np.log(ALPHA + 3 * D))
-    assert np.allclose(np.diff(found), np.diff(counts), atol=1e-4)
-    assert total > 0
+    # Six others are like it in all cells.
+    shares = [ground.frequencies[f][x] for f, x in enumerate(ground.table.cells.narrow[0])]
+    score = np.log((0.1 + 6) / (4.1 + 6) / np.array(shares)).sum() + np.log(6 - D)
+    assert np.log(total) + factor == pytest.approx(score, rel=1e-6)
+    assert np.argmax(view.tables.weights) == 0
 
 
 def many_categories(
