@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from temperance.crosscat.exact_churn import next_churns
 from temperance.crosscat.features import NARROW, WIDE
 from temperance.crosscat.generators import generator_words, restored_generator
 from temperance.crosscat.prior import Prior
@@ -27,7 +28,7 @@ from temperance.crosscat.view import Ground
 from temperance.errors import ArgumentError
 
 # Steps of a block at most: a fraction of a second.
-BLOCK = 200_000
+BLOCK, FEW = 200_000, 1000
 TRACED = ("seconds", "rows", "clusters", "views", "score", "done")
 
 
@@ -73,6 +74,10 @@ class Annealing:
         rng = np.random.default_rng(seed)
         one_view = None if settings.model == "crosscat" else 1
         state = State.drawn(ground, prior, rng, one_view)
+        if settings.stratify is not None and settings.schedule.churn not in ("window", "random"):
+            raise ArgumentError(
+                f"stratify: wanted churn 'window' or 'random', got {settings.schedule.churn!r}"
+            )
         strata = None if settings.stratify is None else _strata(ground, settings.stratify)
         window = new_window(ground.table.num_rows, rng, strata)
         made = cls(state, window, settings)
@@ -110,14 +115,20 @@ class Annealing:
 
     def advance(self) -> int:
         """One block of steps, and what is due after it; returns the number of steps."""
-        schedule = self.settings.schedule
-        steps, turned, self.finished = next_steps(
-            self.window, self.churns, schedule.churn == "random", BLOCK, self.state.rng
-        )
-        self.state.run(steps)
+        churn = self.settings.schedule.churn
+        if churn in ("metropolis", "weighted"):
+            made, turned, self.finished = next_churns(
+                self.state, self.window, self.churns, churn, FEW
+            )
+        else:
+            steps, turned, self.finished = next_steps(
+                self.window, self.churns, churn == "random", BLOCK, self.state.rng
+            )
+            made = len(steps)
+            self.state.run(steps)
         if turned or self.finished:
             self.turn_over()
-        return len(steps)
+        return made
 
     def turn_over(self) -> None:
         """Hyperparameters, then columns, given the rows that are in."""

@@ -16,7 +16,8 @@ E is of any size; its fractions are carried over to the next row. *Who* leaves a
     random   a row drawn from those that are in leaves, one drawn from all that are out enters, as in
              the paper
 
-At n = N both put back the row they took out, which is a step of Gibbs sampling.
+and `metropolis` and `weighted` are exact at every size (exact_churn.py), at the price of scoring
+more rows. At n = N all put back the row they took out, which is a step of Gibbs sampling.
 
 **Strata.** If rows fall into strata, each has a ring of its own. The ring that has the fewest rows in
 lets the next one in, so that rare strata are in from the start; a churn is of one ring, chosen with
@@ -42,7 +43,7 @@ from temperance.errors import ArgumentError, unknown_name
 
 STRATEGIES = ("anneal", "sequential", "prior")
 SCHEDULES = ("accelerating", "linear")
-CHURNS = ("window", "random")
+CHURNS = ("window", "random", "metropolis", "weighted")
 REFERENCE_ROWS = 4000.0
 
 
