@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from temperance.crosscat import columns
-from temperance.crosscat.partition import Partition
 from temperance.testing import tables
 
 # Rows: the log weights of a Gibbs step
@@ -40,7 +39,9 @@ def _log_table(others: tables.Labels, row: int, k: int, table: Sequence[tables.C
     return sum(tables.log_cells(column, labels) for column in table)
 
 
-# Columns: what Algorithm 8 is made of
+# Columns: what the moves are made of. A twin takes the place of the right function.
+
+_log_prior_weights = columns.log_prior_weights
 
 
 def own_partition_forgotten(column, view_of_column, partitions, fresh) -> columns.Places:
@@ -54,13 +55,13 @@ def all_fresh(column, view_of_column, num_auxiliary) -> int:
 
 def mass_not_shared(sizes, num_auxiliary, alpha, d) -> np.ndarray:
     """Every auxiliary view with the whole of alpha + d K."""
-    weights = columns.log_prior_weights(sizes, num_auxiliary, alpha, d)
+    weights = _log_prior_weights(sizes, num_auxiliary, alpha, d)
     weights[len(sizes) :] += math.log(num_auxiliary)
     return weights
 
 
 def column_discount_dropped(sizes, num_auxiliary, alpha, d) -> np.ndarray:
-    return columns.log_prior_weights(sizes, num_auxiliary, alpha, 0.0)
+    return _log_prior_weights(sizes, num_auxiliary, alpha, 0.0)
 
 
 def always_accepted(column, view_of_column, partitions, places, choice, log_marginal) -> float:
@@ -69,7 +70,7 @@ def always_accepted(column, view_of_column, partitions, places, choice, log_marg
 
 def proposed_from_sizes(sizes, num_auxiliary, alpha, d) -> np.ndarray:
     """A Metropolis proposal that forgets what is left of a view when the column is out."""
-    return columns.log_prior_weights([size + 1 for size in sizes], num_auxiliary, alpha, d)
+    return _log_prior_weights([size + 1 for size in sizes], num_auxiliary, alpha, d)
 
 
 # Hyperparameters
@@ -92,8 +93,3 @@ def partition_without_discount(n: int, alpha: float, d: float, rng: np.random.Ge
         pointer = rng.random() * (i + alpha)
         labels.append(labels[int(pointer)] if pointer < i else max(labels, default=-1) + 1)
     return np.array(labels, dtype=np.int32), max(labels) + 1
-
-
-def moved_aside(partition: Partition) -> Partition:
-    """An equal partition that is not the same object."""
-    return Partition(partition.labels, partition.num, partition.alpha, partition.d)
