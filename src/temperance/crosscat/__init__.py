@@ -1,1 +1,1 @@
-"""Mixtures and cross-categorizations of real tables, by subsample annealing."""
+"""Cross-categorization of tables, by subsample annealing."""
