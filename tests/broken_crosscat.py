@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from temperance.crosscat import columns
+from temperance.crosscat import columns, kept_auxiliaries
 from temperance.testing import tables
 
 # Rows: the log weights of a Gibbs step
@@ -71,6 +71,23 @@ def always_accepted(column, view_of_column, partitions, places, choice, log_marg
 def proposed_from_sizes(sizes, num_auxiliary, alpha, d) -> np.ndarray:
     """A Metropolis proposal that forgets what is left of a view when the column is out."""
     return _log_prior_weights([size + 1 for size in sizes], num_auxiliary, alpha, d)
+
+
+_kept_pool = kept_auxiliaries.kept_pool
+
+
+def founded_slot_not_renewed(pool, places, slot, choice, fresh):
+    """The partition that a view was founded on stays in the pool as well."""
+    if slot == kept_auxiliaries.NO_SLOT:
+        return list(pool)
+    return _kept_pool(pool, places, slot, choice, fresh)
+
+
+def own_partition_not_kept(pool, places, slot, choice, fresh):
+    """What stood aside comes back, and the partition that a lone column leaves is lost."""
+    if slot != kept_auxiliaries.NO_SLOT:
+        return list(pool)
+    return _kept_pool(pool, places, slot, choice, fresh)
 
 
 # Hyperparameters
