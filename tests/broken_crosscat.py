@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from temperance.crosscat import columns, kept_auxiliaries
+from temperance.crosscat import columns, dirichlet, kept_auxiliaries
 from temperance.testing import tables
 
 # Rows: the log weights of a Gibbs step
@@ -96,6 +96,14 @@ def own_partition_not_kept(pool, places, slot, choice, fresh):
 def exposure_of_one_row_more(total_weight: float, count: int) -> tuple[float, float]:
     """Beta(A + 1, n) in place of Beta(A, n)."""
     return total_weight + 1.0, float(count)
+
+
+_log_shift_weights = dirichlet.log_shift_weights
+
+
+def shift_of_filled_slots_alone(rising, points, other_weight, row_totals, grids):
+    """A common shift weighed as if the slots without rows had no weight."""
+    return _log_shift_weights(rising, points, 0.0, row_totals, grids)
 
 
 def all_at_once(conditionals: Sequence[np.ndarray]) -> np.ndarray:

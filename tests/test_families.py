@@ -148,7 +148,9 @@ def _integrated(states, total, parameters) -> np.ndarray:
     ):
         exposure = -math.log(eta) - math.log(eta2)
         laws = [
-            enumeration.normalised(dirichlet.log_weights(COUNTS, 2, slot, exposure, small_grids()))
+            enumeration.normalised(
+                dirichlet.log_rising(COUNTS, 2, slot, small_grids()) - exposure * WEIGHTS
+            )
             for slot in range(3)
         ]
         row += p * p2 * np.einsum("i,j,k->ijk", *laws).ravel()
@@ -158,6 +160,52 @@ def _integrated(states, total, parameters) -> np.ndarray:
 def test_a_sweep_of_dirichlet_weights_is_exact():
     states, law = dirichlet_law()
     assert enumeration.defect(dirichlet_sweep(states), law) < 1e-12
+
+
+def shift_of_filled_slots(filled) -> np.ndarray:
+    """The matrix of a common shift of the slots `filled`, by the kernel's own weights."""
+    states, _ = dirichlet_law()
+    rising = np.array([dirichlet.log_rising(COUNTS, 2, v, small_grids()) for v in filled])
+
+    def step(state):
+        points = np.searchsorted(WEIGHTS, [state[v] for v in filled])
+        other = sum(state) - sum(state[v] for v in filled)
+        lowest, weights = dirichlet.log_shift_weights(
+            rising, points, other, dirichlet.totals(COUNTS, 2), small_grids()
+        )
+        for s, p in enumerate(enumeration.normalised(weights)):
+            moved = list(state)
+            for v, point in zip(filled, points, strict=True):
+                moved[v] = WEIGHTS[point + lowest + s]
+            yield tuple(moved), p
+
+    return tables.transitions(states, step)
+
+
+def test_a_common_shift_of_dirichlet_weights_is_exact():
+    _, law = dirichlet_law()
+    matrix = shift_of_filled_slots([0, 1])
+    assert enumeration.defect(matrix, law) < 1e-14
+    assert np.count_nonzero(matrix) > len(law)
+
+
+def test_a_common_shift_that_forgets_the_other_slots_is_found(monkeypatch):
+    monkeypatch.setattr(dirichlet, "log_shift_weights", broken.shift_of_filled_slots_alone)
+    _, law = dirichlet_law()
+    assert enumeration.defect(shift_of_filled_slots([0, 1]), law) > 1e-3
+
+
+def test_weights_of_a_feature_that_clusters_do_not_matter_to(seed):
+    """Thirty clusters of one common law: the weights find their scale, and not a local one."""
+    rng = np.random.default_rng([seed, 61])
+    counts = rng.multinomial(400, [0.1, 0.2, 0.3, 0.4, 0.0], size=30).T.astype(np.int32).copy()
+    weights = np.full(5, 0.25)
+    grids = dirichlet.grids(4)
+    sums = []
+    for _ in range(60):
+        dirichlet.draw_hyper(counts, 30, weights, True, grids, rng)
+        sums.append(weights.sum())
+    assert np.median(sums[20:]) > 100.0
 
 
 def test_a_wrong_exposure_is_found():
@@ -200,8 +248,8 @@ def test_large_counts_leave_the_table(seed):
     grids = dirichlet.grids(3)
     counts = np.array([[5000, 1023, 1024, 0], [1, 2, 70, 9]], dtype=np.int32)
     for slot in range(2):
-        ours = dirichlet.log_weights(counts, 4, slot, 0.3, grids)
-        plain = -0.3 * grids.weight + sum(
+        ours = dirichlet.log_rising(counts, 4, slot, grids)
+        plain = sum(
             special.gammaln(grids.weight + c) - special.gammaln(grids.weight) for c in counts[slot]
         )
         np.testing.assert_allclose(ours, plain, rtol=1e-11)
