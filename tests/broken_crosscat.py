@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from temperance.crosscat import columns
-from temperance.crosscat.partition import Partition
+from temperance.crosscat import columns, dirichlet, kept_auxiliaries
 from temperance.testing import tables
 
 # Rows: the log weights of a Gibbs step
@@ -40,7 +39,9 @@ def _log_table(others: tables.Labels, row: int, k: int, table: Sequence[tables.C
     return sum(tables.log_cells(column, labels) for column in table)
 
 
-# Columns: what Algorithm 8 is made of
+# Columns: what the moves are made of. A twin takes the place of the right function.
+
+_log_prior_weights = columns.log_prior_weights
 
 
 def own_partition_forgotten(column, view_of_column, partitions, fresh) -> columns.Places:
@@ -54,13 +55,13 @@ def all_fresh(column, view_of_column, num_auxiliary) -> int:
 
 def mass_not_shared(sizes, num_auxiliary, alpha, d) -> np.ndarray:
     """Every auxiliary view with the whole of alpha + d K."""
-    weights = columns.log_prior_weights(sizes, num_auxiliary, alpha, d)
+    weights = _log_prior_weights(sizes, num_auxiliary, alpha, d)
     weights[len(sizes) :] += math.log(num_auxiliary)
     return weights
 
 
 def column_discount_dropped(sizes, num_auxiliary, alpha, d) -> np.ndarray:
-    return columns.log_prior_weights(sizes, num_auxiliary, alpha, 0.0)
+    return _log_prior_weights(sizes, num_auxiliary, alpha, 0.0)
 
 
 def always_accepted(column, view_of_column, partitions, places, choice, log_marginal) -> float:
@@ -69,7 +70,24 @@ def always_accepted(column, view_of_column, partitions, places, choice, log_marg
 
 def proposed_from_sizes(sizes, num_auxiliary, alpha, d) -> np.ndarray:
     """A Metropolis proposal that forgets what is left of a view when the column is out."""
-    return columns.log_prior_weights([size + 1 for size in sizes], num_auxiliary, alpha, d)
+    return _log_prior_weights([size + 1 for size in sizes], num_auxiliary, alpha, d)
+
+
+_kept_pool = kept_auxiliaries.kept_pool
+
+
+def founded_slot_not_renewed(pool, places, slot, choice, fresh):
+    """The partition that a view was founded on stays in the pool as well."""
+    if slot == kept_auxiliaries.NO_SLOT:
+        return list(pool)
+    return _kept_pool(pool, places, slot, choice, fresh)
+
+
+def own_partition_not_kept(pool, places, slot, choice, fresh):
+    """What stood aside comes back, and the partition that a lone column leaves is lost."""
+    if slot != kept_auxiliaries.NO_SLOT:
+        return list(pool)
+    return _kept_pool(pool, places, slot, choice, fresh)
 
 
 # Hyperparameters
@@ -78,6 +96,14 @@ def proposed_from_sizes(sizes, num_auxiliary, alpha, d) -> np.ndarray:
 def exposure_of_one_row_more(total_weight: float, count: int) -> tuple[float, float]:
     """Beta(A + 1, n) in place of Beta(A, n)."""
     return total_weight + 1.0, float(count)
+
+
+_log_shift_weights = dirichlet.log_shift_weights
+
+
+def shift_of_filled_slots_alone(rising, points, other_weight, row_totals, grids):
+    """A common shift weighed as if the slots without rows had no weight."""
+    return _log_shift_weights(rising, points, 0.0, row_totals, grids)
 
 
 def all_at_once(conditionals: Sequence[np.ndarray]) -> np.ndarray:
@@ -92,8 +118,3 @@ def partition_without_discount(n: int, alpha: float, d: float, rng: np.random.Ge
         pointer = rng.random() * (i + alpha)
         labels.append(labels[int(pointer)] if pointer < i else max(labels, default=-1) + 1)
     return np.array(labels, dtype=np.int32), max(labels) + 1
-
-
-def moved_aside(partition: Partition) -> Partition:
-    """An equal partition that is not the same object."""
-    return Partition(partition.labels, partition.num, partition.alpha, partition.d)

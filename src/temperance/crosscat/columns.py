@@ -17,7 +17,8 @@ the draw, the law of (state, auxiliaries) is a product; the weights are its cond
 c is, given the m partitions and those of the other views: founding an auxiliary view has the mass
 (alpha + d K) / m each, because any of the m could have been the one founded. For a c that was alone
 the partition it holds is one of the m. With m fresh ones in its place the step back to where c came
-from has another probability, and the law is off by a fifth with m = 1.
+from has another probability, and the law is off: by 0.13, 0.06 and 0.04 in total variation with
+m = 1, 2 and 3 on a table of three rows and three columns.
 
 **Metropolis.** Propose a view from the Pitman-Yor predictive: v with probability
 (|v| - d) / (C - 1 + alpha), or a view founded on a fresh partition. That is the prior of c's place
@@ -179,7 +180,7 @@ def move_columns(
     def draw_fresh(num: int) -> list[Partition]:
         return [draw_partition(rows, num_rows, row_grids, rng) for _ in range(num)]
 
-    for column in rng.permutation(views.size):
+    for column in rng.permutation(views.size).tolist():
         if kernel == "algorithm 8":
             fresh = draw_fresh(num_fresh(column, views, num_auxiliary))
             places = find_places(column, views, held, fresh)

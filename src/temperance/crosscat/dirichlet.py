@@ -8,7 +8,7 @@ Slot v has weight a_v, A is their sum. With c_vk rows of value v in cluster k, n
 
 A boolean, or the question "is it the spike?", can have no third value: its last slot has weight 0.
 
-**The grid.** A weight stands on one of 25 log-spaced points from 10^-3 / V to 10^3 / V, four to a
+**The grid.** A weight stands on one of 49 log-spaced points from 10^-3 / V to 10^3 / V, eight to a
 decade, each equally likely. The least makes a cluster all but pure after one row; the greatest
 holds the clusters to one common distribution until each has a thousand rows. It is divided by V
 because many weights that are free to be large would fix their sum: with 10^5 values and weights up
@@ -29,6 +29,12 @@ Only cells that are not zero cost anything, and slots without any row share one 
 10^5 values is swept whole. For small A a Beta variable is below the least number there is: log eta
 is drawn, as log X - log(X + Y) with gamma variables X and Y, and log X as log X' + log(U) / A with
 X' of shape A + 1.
+
+**All weights up or down.** Where a feature says little of the clusters its weights are large, and
+their ratios are held tightly: no weight can change its grid point alone. So the weights of all
+slots that have rows are then shifted by the same number of points. Every shift that keeps them on
+the grid is weighed, the present one among them, and one is drawn. The shifts of one state are those
+of any other it can be shifted to, so this is a Gibbs step too.
 """
 
 import functools
@@ -59,7 +65,7 @@ def grids(num_values: int) -> DirichletGrids:
     """The grid of a categorical feature with that many known values."""
     from scipy.special import gammaln
 
-    weight = log_spaced(1e-3 / num_values, 1e3 / num_values, 25)
+    weight = log_spaced(1e-3 / num_values, 1e3 / num_values, 49)
     counts = np.arange(_TABLED_COUNTS, dtype=np.float64)
     rising = gammaln(weight[None, :] + counts[:, None]) - gammaln(weight)[None, :]
     return DirichletGrids(weight, np.ascontiguousarray(rising))
@@ -138,25 +144,52 @@ def draw_exposure(
 
 
 @compiled
-def log_weights(
-    counts: Counts, num: int, slot: int, exposure: float, grids: DirichletGrids
-) -> FloatArray:
-    """Log weights of one slot's grid, given t = `exposure`."""
-    weights = -exposure * grids.weight
+def log_rising(counts: Counts, num: int, slot: int, grids: DirichletGrids) -> FloatArray:
+    """Sum over clusters of log Gamma(g + c) - log Gamma(g), at every grid point g."""
+    total = np.zeros(grids.weight.size)
     large = 0
     for k in range(num):
         count = counts[slot, k]
         if count >= grids.rising.shape[0]:
             large += 1
-            for i in range(weights.size):
-                weights[i] += math.lgamma(grids.weight[i] + count)
+            for i in range(total.size):
+                total[i] += math.lgamma(grids.weight[i] + count)
         elif count > 0:
-            for i in range(weights.size):
-                weights[i] += grids.rising[count, i]
+            for i in range(total.size):
+                total[i] += grids.rising[count, i]
     if large > 0:
-        for i in range(weights.size):
-            weights[i] -= large * math.lgamma(grids.weight[i])
-    return weights
+        for i in range(total.size):
+            total[i] -= large * math.lgamma(grids.weight[i])
+    return total
+
+
+@compiled
+def log_shift_weights(
+    rising: FloatArray,
+    points: npt.NDArray[np.int64],
+    other_weight: float,
+    row_totals: npt.NDArray[np.int64],
+    grids: DirichletGrids,
+) -> tuple[int, FloatArray]:
+    """The lowest shift, and log weights of it and all above, of slots that stand at `points`.
+
+    `rising` is `log_rising` of each of them, and `other_weight` the sum of all other weights.
+    """
+    lowest = -int(np.min(points))
+    weights = np.zeros(grids.weight.size - int(np.max(points)) - lowest)
+    for s in range(weights.size):
+        total_weight = other_weight
+        for v in range(points.size):
+            point = points[v] + lowest + s
+            total_weight += grids.weight[point]
+            weights[s] += rising[v, point]
+        filled = 0
+        for count in row_totals:
+            if count > 0:
+                filled += 1
+                weights[s] -= math.lgamma(total_weight + count)
+        weights[s] += filled * math.lgamma(total_weight)
+    return lowest, weights
 
 
 @compiled
@@ -169,26 +202,33 @@ def draw_hyper(
     rng: np.random.Generator,
 ) -> None:
     """One sweep of `weights`, in place, given `counts[:, :num]`."""
-    total_weight = 0.0
-    for v in range(weights.size):
-        total_weight += weights[v]
-    exposure = draw_exposure(totals(counts, num), total_weight, rng)
-    alone = np.exp(-exposure * (grids.weight - grids.weight[0]))
-    cumulative = np.cumsum(alone)
+    row_totals = totals(counts, num)
+    exposure = draw_exposure(row_totals, np.sum(weights), rng)
+    alone = np.cumsum(np.exp(-exposure * (grids.weight - grids.weight[0])))
+    filled = np.empty(weights.size, dtype=np.int64)
+    num_filled = 0
+    other_weight = 0.0
     for v in range(weights.size - (not unseen)):
-        empty = True
-        for k in range(num):
-            if counts[v, k] > 0:
-                empty = False
-                break
-        if empty:
-            i = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")
-            i = min(i, grids.weight.size - 1)
+        if np.any(counts[v, :num] > 0):
+            filled[num_filled] = v
+            num_filled += 1
         else:
-            i = draw_index(log_weights(counts, num, v, exposure, grids), rng)
-        weights[v] = grids.weight[i]
+            i = np.searchsorted(alone, rng.random() * alone[-1], side="right")
+            weights[v] = grids.weight[min(i, grids.weight.size - 1)]
+            other_weight += weights[v]
     if not unseen:
         weights[-1] = 0.0
+    if num_filled == 0:
+        return
+    points = np.empty(num_filled, dtype=np.int64)
+    rising = np.empty((num_filled, grids.weight.size))
+    for j in range(num_filled):
+        rising[j] = log_rising(counts, num, filled[j], grids)
+        points[j] = draw_index(rising[j] - exposure * grids.weight, rng)
+    lowest, shifts = log_shift_weights(rising, points, other_weight, row_totals, grids)
+    shift = lowest + draw_index(shifts, rng)
+    for j in range(num_filled):
+        weights[filled[j]] = grids.weight[points[j] + shift]
 
 
 @compiled

@@ -19,7 +19,7 @@ is negative the pointer never leaves the n customers, and of the d K that say "n
 
 **The grid.** alpha is one of 17 log-spaced points, 0.01 to 100, four to a decade: at n rows a
 Dirichlet process has about alpha log(1 + n / alpha) clusters, so this is from one cluster to a
-thousand at a million rows. d is one of 10, from 0 to 0.8, for numbers of clusters that grow like
+thousand at a million rows. d is one of 8, from 0 to 0.5, for numbers of clusters that grow like
 n^d; for a Dirichlet process it is 0 alone. The pair is drawn jointly. Its log weights split into
 what belongs to alpha, to d and to the pair, so a draw costs one log gamma for each cluster and d,
 and not for each pair.

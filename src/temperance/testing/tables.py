@@ -29,6 +29,7 @@ from scipy import special, stats
 from temperance.testing.enumeration import Law, Matrix, normalised
 
 Labels = tuple[int, ...]
+AnyLabels = Sequence[int] | np.ndarray
 Number = int | float
 Value = Number | None
 State = TypeVar("State", bound=Hashable)
@@ -176,15 +177,15 @@ def crosscat_states(num_rows: int, num_columns: int) -> list[CrossState]:
     ]
 
 
-def in_order(labels: Iterable[int]) -> Labels:
+def in_order(labels: AnyLabels) -> Labels:
     """The same partition with its labels in order of appearance."""
     names: dict[int, int] = {}
     return tuple(names.setdefault(int(label), len(names)) for label in labels)
 
 
-def crosscat_in_order(views: Sequence[int], rows: Sequence[Iterable[int]]) -> CrossState:
+def crosscat_in_order(views: AnyLabels, rows: Sequence[AnyLabels]) -> CrossState:
     """The same state with its views, and the rows' labels in each, in order of appearance."""
-    first = list(dict.fromkeys(int(view) for view in views))
+    first = dict.fromkeys(int(view) for view in views)
     return in_order(views), tuple(in_order(rows[view]) for view in first)
 
 

@@ -1,0 +1,158 @@
+"""Algorithm 8 with a pool that is kept: every state with every pool, fresh draws summed over."""
+
+import functools
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from tests import broken_crosscat as broken
+from tests import tiny_tables as tiny
+
+from temperance.crosscat import column_scores, columns, kept_auxiliaries, pitman_yor
+from temperance.crosscat.cells import Cells
+from temperance.crosscat.features import Features
+from temperance.crosscat.partition import draw_partition
+from temperance.testing import enumeration, tables
+
+COLUMNS = tables.Seating(0.7, 0.35)
+ROWS = tables.Seating(0.9, 0.25)
+
+
+class Enumerated:
+    """A table of three columns on a few rows, with pools of m partitions."""
+
+    def __init__(self, num_rows: int, num_auxiliary: int):
+        self.table = [
+            tiny.first_rows(column, num_rows) for column in (tiny.SPIKE, tiny.REALS, tiny.COUNTS)
+        ]
+        self.m = num_auxiliary
+        self.rows = {
+            labels: tiny.as_partition(labels, ROWS.alpha, ROWS.d)
+            for labels in tables.partitions(num_rows)
+        }
+        self.states = [
+            (state, pool)
+            for state in tables.crosscat_states(num_rows, 3)
+            for pool in product(self.rows, repeat=num_auxiliary)
+        ]
+        self.law = tables.law(self.states, self.log_joint)
+
+    def log_joint(self, state) -> float:
+        views, pool = state
+        return tables.log_crosscat(views, self.table, COLUMNS, ROWS) + sum(
+            tables.log_seating(labels, ROWS) for labels in pool
+        )
+
+    @functools.cached_property
+    def scores(self):
+        return columns.ColumnScores(
+            lambda column, partition: tiny.compiled_log_marginal(
+                self.table[column], partition.labels, partition.num
+            )
+        )
+
+    def step(self, column, state):
+        (views, rows), labels = state
+        views, held = np.array(views), [self.rows[each] for each in rows]
+        pool = [self.rows[each] for each in labels]
+        alone = columns.is_alone(column, views)
+        slots = range(self.m) if alone else [kept_auxiliaries.NO_SLOT]
+        for slot in slots:
+            places = kept_auxiliaries.find_places(column, views, held, pool, slot)
+            weights = columns.log_weights(
+                column, places, held, self.scores, COLUMNS.alpha, COLUMNS.d
+            )
+            for choice, p in enumerate(enumeration.normalised(weights)):
+                there = columns.put(column, views, held, places, choice)
+                reached = tables.crosscat_in_order(there[0], [x.labels for x in there[1]])
+                for fresh, chance in self.fresh(places, slot, choice):
+                    kept = kept_auxiliaries.kept_pool(pool, places, slot, choice, fresh)
+                    names = tuple(tuple(x.labels.tolist()) for x in kept)
+                    yield (reached, names), p * chance / len(slots)
+
+    def fresh(self, places, slot, choice):
+        if not kept_auxiliaries.is_fresh_needed(places, slot, choice):
+            return [(None, 1.0)]
+        return [
+            (partition, math.exp(tables.log_seating(labels, ROWS)))
+            for labels, partition in self.rows.items()
+        ]
+
+    def matrix(self, column) -> np.ndarray:
+        return tables.transitions(self.states, lambda state: self.step(column, state))
+
+
+@pytest.mark.parametrize(("num_rows", "num_auxiliary"), [(2, 1), (2, 2), (2, 3), (3, 1)])
+def test_a_kept_pool_is_exact(num_rows, num_auxiliary):
+    case = Enumerated(num_rows, num_auxiliary)
+    for column in range(3 if num_rows == 2 else 1):
+        matrix = case.matrix(column)
+        assert enumeration.defect(matrix, case.law) < 1e-13
+        assert enumeration.imbalance(matrix, case.law) < 1e-13
+
+
+@pytest.mark.parametrize("slip", [broken.founded_slot_not_renewed, broken.own_partition_not_kept])
+def test_slips_with_the_pool_are_found(monkeypatch, slip):
+    monkeypatch.setattr(kept_auxiliaries, "kept_pool", slip)
+    case = Enumerated(2, 2)
+    sweep = case.matrix(0) @ case.matrix(1) @ case.matrix(2)
+    assert enumeration.total_variation(case.law @ sweep, case.law) > 0.01
+
+
+def test_a_sweep_keeps_the_pool_and_packs_the_views(seed):
+    rng = np.random.default_rng([seed, 81])
+    rows = np.arange(6)
+
+    def draw():
+        return draw_partition(rows, 6, pitman_yor.grids(), rng)
+
+    views, held, pool = np.array([0, 1, 2, 0, 1]), [draw() for _ in range(3)], [draw(), draw()]
+    for _ in range(20):
+        views, held, pool = kept_auxiliaries.move_columns(
+            views, held, pool, lambda c, p: math.sin(c + p.num), draw, 1.0, 0.1, rng
+        )
+        assert sorted(set(views)) == list(range(len(held)))
+        assert len(pool) == 2
+        assert len({id(partition) for partition in held + pool}) == len(held) + 2
+
+
+def test_all_columns_are_scored_in_one_reading(seed):
+    """Every column of the five tiny ones, each as if it were read alone."""
+    features = Features(
+        family=np.array([0, 0, 2, 3, 0, 2]),
+        place=np.array([0, 1, 0, 0, 2, 1]),
+        column=np.array([0, 1, 2, 3, 4, 4]),
+        num_values=np.array([3, 2, 0, 0, 2, 0]),
+    )
+    parts = [part for column in tiny.ALL for part in getattr(column, "parts", (column,))]
+    missing = [4, 3, np.nan, -1, 3, np.nan]
+    read = [
+        [blank if x is None else x for x in part.values]
+        for part, blank in zip(parts, missing, strict=True)
+    ]
+    cells = Cells(
+        np.array([read[0], read[1], read[4]], dtype=np.uint8).T.copy(),
+        np.empty((5, 0), dtype=np.int32),
+        np.array([read[2], read[5]], dtype=np.float64).T.copy(),
+        np.array([read[3]], dtype=np.int64).T.copy(),
+    )
+    hyper = [np.array([*vars(part).values()][1:]).ravel() for part in parts]
+    rows = np.arange(5)
+    for labels in tables.partitions(5)[::7]:
+        partition = tiny.as_partition(labels)
+        scores = column_scores.log_marginals(cells, features, hyper, partition, rows)
+        asked = []
+        kept = column_scores.TableScores(functools.partial(told, scores, asked))
+        assert [kept(c, partition) for c in range(5)] == scores.tolist()
+        assert asked == [partition]
+        for column, score in zip(tiny.ALL, scores, strict=True):
+            alone = tiny.compiled_log_marginal(column, labels, partition.num)
+            if column is tiny.COUNTS:
+                alone += math.fsum(math.lgamma(x + 1) for x in column.values if x is not None)
+            assert score == pytest.approx(alone, abs=1e-12)
+
+
+def told(scores, asked, partition) -> np.ndarray:
+    asked.append(partition)
+    return scores
