@@ -77,7 +77,8 @@ def cross_validate(
     seconds = np.empty((folds, 2))
     for number in range(folds):
         started = perf_counter()
-        fitted = clone(model).fit(
+        fresh: Any = clone(model)
+        fitted = fresh.fit(
             take(opened, np.flatnonzero(fold != number)),
             schema=known,
             max_seconds=max_seconds,
