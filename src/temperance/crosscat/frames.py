@@ -6,7 +6,7 @@ Parquet files by their path. Only one column at a time is ever converted.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,9 @@ import narwhals as nw
 import numpy as np
 
 from temperance.crosscat.arrays import plain_array
-from temperance.crosscat.objects import plain_objects
-from temperance.crosscat.plain import Plain, nothing, short
+from temperance.crosscat.plain import Plain, short
 from temperance.crosscat.schema import Schema, check_names
+from temperance.crosscat.series import plain_series
 from temperance.crosscat.table_files import ParquetTable, is_parquet, read_csv
 from temperance.errors import DataError
 
@@ -91,7 +91,7 @@ def _opened(frame: Any, schema: Schema | None) -> OpenFrame:
 
 def _open_known(frame: nw.DataFrame[Any]) -> OpenFrame:
     def read(name: str) -> Plain:
-        return _plain_series(name, frame.get_column(name))
+        return plain_series(name, frame.get_column(name))
 
     backend = str(frame.implementation).removeprefix("Implementation.").lower()
     backend = backend if backend in ("pandas", "polars", "pyarrow") else "pandas"
@@ -103,7 +103,7 @@ def _open_file(path: Path, schema: Schema | None) -> OpenFrame:
         file = ParquetTable(path)
 
         def read(name: str) -> Plain:
-            return _plain_series(name, nw.from_native(file.read(name), series_only=True))
+            return plain_series(name, nw.from_native(file.read(name), series_only=True))
 
         return OpenFrame(file.names, file.num_rows, read)
     columns = () if schema is None else schema.columns
@@ -129,7 +129,7 @@ def _open_array(array: np.ndarray) -> OpenFrame:
 
 
 def _open_columns(columns: Mapping[Any, Any]) -> OpenFrame:
-    named = [(str(name), _one_dimension(str(name), cells)) for name, cells in columns.items()]
+    named = [(str(name), _cells(str(name), cells)) for name, cells in columns.items()]
     check_names([name for name, _ in named], "table")
     lengths = {name: len(cells) for name, cells in named}
     if len(set(lengths.values())) > 1:
@@ -141,9 +141,15 @@ def _open_columns(columns: Mapping[Any, Any]) -> OpenFrame:
             f"table: column {shortest!r} has {lengths[shortest]} rows and column {longest!r} has "
             f"{lengths[longest]}; make them as long as each other"
         )
-    arrays = dict(named)
-    num_rows = next(iter(lengths.values()), 0)
-    return OpenFrame(tuple(arrays), num_rows, lambda name: plain_array(name, arrays[name]))
+    columns_by_name = dict(named)
+
+    def read(name: str) -> Plain:
+        cells = columns_by_name[name]
+        if isinstance(cells, nw.Series):
+            return plain_series(name, cells)
+        return plain_array(name, cells)
+
+    return OpenFrame(tuple(columns_by_name), next(iter(lengths.values()), 0), read)
 
 
 def _open_rows(rows: list[Any] | tuple[Any, ...]) -> OpenFrame:
@@ -166,41 +172,18 @@ def _objects(cells: Iterable[Any]) -> np.ndarray:
     return found
 
 
-def _one_dimension(name: str, cells: Any) -> np.ndarray:
-    if isinstance(cells, str | bytes) or np.ndim(cells) == 0:
+def _cells(name: str, cells: Any) -> np.ndarray | nw.Series[Any]:
+    if isinstance(cells, np.ndarray) and cells.ndim:
+        return cells
+    known = nw.from_native(cells, series_only=True, pass_through=True)
+    if isinstance(known, nw.Series):
+        return known
+    if isinstance(cells, str | bytes) or not hasattr(cells, "__len__"):
         raise DataError(
             f"column {name!r}: wanted an array or a list of cells, got {short(cells)}; put it in "
             "a list for a table of one row"
         )
-    if isinstance(cells, np.ndarray):
-        return cells
-    if hasattr(cells, "to_numpy"):
-        return np.asarray(cells)
-    return _objects(cells)
-
-
-def _plain_series(name: str, series: nw.Series[Any]) -> Plain:
-    missing = series.is_null().to_numpy()
-    if missing.all():
-        return nothing(name, len(missing))
-    dtype = series.dtype
-    if dtype.is_nested():
-        cells = [short(cell) for cell in series.drop_nulls().head(2).to_list()]
-        raise DataError(
-            f"column {name!r}: cells are nested ({dtype}), such as {' and '.join(cells)}; unpack "
-            "them into columns, or leave the column out"
-        )
-    declared = isinstance(dtype, nw.Categorical | nw.Enum)
-    if missing.any() and (dtype.is_integer() or dtype.is_float()):
-        series = series.fill_null(0)
-    elif missing.any() and dtype == nw.Boolean:
-        series = series.fill_null(False)
-    array = np.asarray(series.to_numpy())
-    if array.dtype.kind == "O":
-        found = plain_objects(name, array, missing)
-    else:
-        found = plain_array(name, array, missing)
-    return replace(found, declared=True) if declared else found
+    return np.asarray(cells) if hasattr(cells, "__array__") else _objects(cells)
 
 
 def _with_nulls(array: np.ndarray) -> Any:

@@ -8,8 +8,9 @@
     whole, from 0 to 1000, variance 1 to 5 times mean      count
     any other numbers, dates and durations                 real
 
-Two values of which one is rare are categorical, since a third may come: a boolean column has none. A mixture of
-Poisson laws has no less variance than mean, within the error 2 sqrt(2/n) of n cells.
+Two values of which one is rare are categorical, since a third may come: a boolean column has none.
+A mixture of Poisson laws has at least as much variance as mean, within the error 2 sqrt(2/n) that n
+cells know it by.
 """
 
 from collections.abc import Mapping
