@@ -56,7 +56,7 @@ def cross_validate(
     *,
     schema: Any = None,
     random_state: Any = None,
-    max_seconds: float | None = None,
+    max_seconds: float | int | None = None,
     callback: Callable[..., Any] | None = None,
 ) -> CrossValidation:
     """Fit a copy of `model` to all folds but one, and score that one, for each of `folds`.

@@ -1,4 +1,4 @@
-"""What scikit-learn's callers bring: a `y` beside the table, and arrays without names."""
+"""What scikit-learn's callers bring: arrays of all sorts without names, and a `y` beside them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -38,6 +38,20 @@ def check_width(frame: Any, width: int, whose: str) -> None:
             f"X has {frame.shape[1]} features, but {whose} is expecting {width} features as input: "
             "give a frame with names if some columns are not known"
         )
+
+
+def as_table(frame: Any) -> Any:
+    """The same, or an array where the object only says how to become one."""
+    if hasattr(frame, "tocsr"):
+        raise DataError("table: sparse input is not supported: convert it with .toarray()")
+    if isinstance(frame, np.ndarray) and frame.dtype.kind == "c":
+        raise DataError(
+            "table: Complex data not supported: give real and imaginary parts as two columns"
+        )
+    known = hasattr(frame, "columns") or hasattr(frame, "column_names")
+    if not known and not isinstance(frame, np.ndarray) and hasattr(frame, "__array__"):
+        return np.asarray(frame)
+    return frame
 
 
 def has_names(frame: Any) -> bool:
