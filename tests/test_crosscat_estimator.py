@@ -1,6 +1,7 @@
 """The models' scikit-learn face: what goes in, what comes out, and what a wrong call is told."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -391,13 +392,14 @@ DO_NOT_APPLY = {
 }
 
 
+CHECKS: Any = estimator_checks_generator(CrossCat(num_states=2, random_state=0), mark=None)
+
+
 @pytest.mark.parametrize(
     ("model", "check"),
     [
         pytest.param(model, check, id=f"{number}-{check.func.__name__}")
-        for number, (model, check) in enumerate(
-            estimator_checks_generator(CrossCat(num_states=2, random_state=0), mark=None)
-        )
+        for number, (model, check) in enumerate(CHECKS)
         if check.func.__name__ not in DO_NOT_APPLY
     ],
 )

@@ -20,7 +20,8 @@ def with_target(opened: OpenFrame, y: Any, name: str | None = None) -> tuple[Ope
     name = name or str(getattr(y, "name", None) or TARGET)
     if name in opened.names:
         raise DataError(f"y: the table has a column {name!r} already: give y another name")
-    cells = y if not isinstance(y, np.ndarray) or y.ndim == 1 else np.squeeze(y)
+    cells = y if hasattr(y, "name") else as_table(y)
+    cells = np.squeeze(cells, 1) if np.ndim(cells) == 2 and np.shape(cells)[1] == 1 else cells
     beside = open_frame({name: cells})
     if beside.num_rows != opened.num_rows:
         raise DataError(f"y: has {beside.num_rows} cells for {opened.num_rows} rows of the table")
