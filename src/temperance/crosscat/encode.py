@@ -73,8 +73,8 @@ def _encode_column(
             encode_values(plain, column, out[0])
         case "count":
             plain = numbers_of(plain, whole=True)
-            out[0][:] = plain.values
-            _blank(out[0], plain.missing, -1)
+            whole = plain.missing is None
+            out[0][:] = plain.values if whole else np.where(plain.missing, -1, plain.values)
         case "real":
             plain = numbers_of(plain)
             _standardise(plain, column, rng, out[0])
@@ -91,7 +91,7 @@ def _encode_column(
             raise AssertionError(column.kind)
 
 
-def _blank(out: np.ndarray, where: np.ndarray | None, mark: float) -> None:
+def _blank(out: np.ndarray, where: np.ndarray | None, mark: int | float) -> None:
     if where is not None:
         out[where] = mark
 
@@ -100,15 +100,16 @@ def _standardise(
     plain: Plain, column: Column, rng: np.random.Generator | None, out: np.ndarray
 ) -> None:
     """(x - centre) / scale, with x dithered."""
-    numbers = np.subtract(plain.values, column.centre, dtype=np.float64)
-    numbers /= column.scale
+    with np.errstate(over="ignore"):
+        numbers = np.subtract(plain.values, column.centre, dtype=np.float64)
+        numbers /= column.scale
     if rng is not None:
         noise = rng.random(len(numbers))
         noise -= 0.5
         noise *= column.resolution / column.scale
         numbers += noise
-    if not np.isfinite(numbers).all():
-        row = int(np.flatnonzero(~np.isfinite(numbers))[0])
+    if (endless := np.isinf(numbers)).any():
+        row = int(np.flatnonzero(endless)[0])
         raise DataError(
             f"column {column.name!r}: row {row} (from 0) is {plain.values[row]}, too large for a "
             f"column with centre {column.centre:g} and scale {column.scale:g}"

@@ -2,7 +2,8 @@
 
     no cell at all                                         categorical, with no known value
     truth values; yes and no; 0 and 1, both often          boolean
-    text, a categorical dtype, one or two values           categorical
+    text, a categorical dtype                              categorical
+    one value, or two, each thrice on average              categorical
     whole numbers, at most 20, each thrice on average      categorical
     numbers with more than 10 values, half of them one     spike
     whole, from 0 to 1000, variance 1 to 5 times mean      count
@@ -96,15 +97,15 @@ def guess_kind(plain: Plain, distinct: np.ndarray, counts: np.ndarray) -> tuple[
         return _guess_text(plain, total)
     if plain.unit:
         return "real", plain.unit
-    if num == 1:
-        return "categorical", "constant"
-    if num == 2:
-        often = counts.min() >= OFTEN * total
-        if often and set(distinct.tolist()) == {0, 1}:
-            return "boolean", "0 and 1"
-        return "categorical", "two values"
     whole = are_whole(distinct)
-    if whole and num <= FEW_VALUES and TIMES_EACH * num <= total:
+    repeated = TIMES_EACH * num <= total
+    if num == 1 and (whole or repeated):
+        return "categorical", "constant"
+    if num == 2 and set(distinct.tolist()) == {0, 1} and counts.min() >= OFTEN * total:
+        return "boolean", "0 and 1"
+    if num == 2 and repeated:
+        return "categorical", "two values"
+    if num <= FEW_VALUES and whole and repeated:
         return "categorical", "few whole numbers"
     if num > SPIKE_VALUES and counts.max() > SPIKE_SHARE * total:
         value = distinct[counts.argmax()].item()
@@ -134,16 +135,18 @@ def _guess_text(plain: Plain, total: int) -> tuple[str, str]:
         return "boolean", "text"
     if len(labels) > MOSTLY * total and total > FEW_VALUES:
         return "categorical", "text, nearly all different: leave it out if it only names the rows"
-    others = [label for label in labels if not _is_number(label)]
+    others = _not_numbers(labels)
     if len(others) < (1 - MOSTLY) * len(labels):
         example = f", but {others[0]!r} is not" if others else ""
         return "categorical", f"text that looks like numbers{example}"
     return "categorical", "text"
 
 
-def _is_number(label: str) -> bool:
-    try:
-        float(label)
-    except ValueError:
-        return False
-    return True
+def _not_numbers(labels: tuple[str, ...]) -> list[str]:
+    found = []
+    for label in labels:
+        try:
+            float(label)
+        except ValueError:
+            found.append(label)
+    return found

@@ -103,7 +103,9 @@ def _first_of_types(cells: np.ndarray) -> dict[type, Any]:
     firsts: dict[type, Any] = {}
     for start in range(0, len(cells), CHUNK):
         part = cells[start : start + CHUNK]
-        for kind in set(map(type, part)) - firsts.keys():
+        for kind in dict.fromkeys(map(type, part)):
+            if kind in firsts:
+                continue
             firsts[kind] = next(cell for cell in part if type(cell) is kind)
     return firsts
 

@@ -95,7 +95,7 @@ def plain_text(
     name: str, codes: np.ndarray, labels: list[Any], missing: np.ndarray | None = None
 ) -> Plain:
     """Text by codes into labels; code -1 and blank labels are missing."""
-    words = [_decoded(name, label) for label in labels]
+    words = [x if isinstance(x, str) else _decoded(name, x) for x in labels]
     order = sorted({word for word in words if word.strip()})
     rank = {word: place for place, word in enumerate(order)}
     # The last entry is for code -1.
@@ -138,11 +138,9 @@ def _settled(plain: Plain) -> Plain:
     return nothing(plain.name, plain.num_rows) if plain.missing.all() else plain
 
 
-def _decoded(name: str, label: Any) -> str:
-    if isinstance(label, str):
-        return str(label)
+def _decoded(name: str, label: bytes) -> str:
     try:
-        return bytes(label).decode()
+        return label.decode()
     except UnicodeDecodeError:
         raise DataError(
             f"column {name!r}: {short(label)} is not text in UTF-8; decode it, or leave the "

@@ -4,10 +4,11 @@ The resolution r of a column is
 
     the largest step of which every value is a multiple, if the values are whole or have at most six
     decimals: the column is then a grid;
-    otherwise the smallest gap between two distinct values.
+    otherwise the smallest gap between two distinct values, but no less than 1e-9 and no more than
+    1e-3 of the standard deviation, and not below the precision that the numbers came with.
 
-It is never below 1e-9 of the standard deviation, nor below the precision that the numbers came
-with. Zeros do not count, and a column of one whole number has r = 1. The centre is the mean, and
+Fewer than three values other than zero do not show a step: there it is the last decimal, or 1
+of whole numbers. The centre is the mean, and
 the scale is the standard deviation or r, whichever is larger: it is never zero.
 
 Noise uniform on [-r/2, r/2] makes of a recorded number one of the numbers that would have been
@@ -18,12 +19,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from temperance.crosscat.plain import DOUBLE
+
 MOST_DECIMALS = 6
-FLOOR = 1e-9
+FLOOR, CEILING = 1e-9, 1e-3
 # Beyond this a float64 no longer holds every whole number.
 WHOLE = 2.0**53
 # How far from whole a multiple may be, as a share of a step.
 SLACK = 1e-3
+# Distinct values that show a step other than the last decimal.
+ENOUGH = 3
 
 
 class Measure(NamedTuple):
@@ -45,11 +50,12 @@ def measure(distinct: np.ndarray, counts: np.ndarray, epsilon: float) -> Measure
     if step > 0:
         resolution = step / 10**decimals
         return Measure(centre, max(spread, resolution), resolution, True)
-    gaps = np.diff(values)
-    gaps = gaps[gaps > 0]
+    with np.errstate(over="ignore"):
+        gaps = np.diff(values)
+    gaps = gaps[(gaps > 0) & np.isfinite(gaps)]
     smallest = float(gaps.min()) if gaps.size else 0.0
     precision = epsilon * float(np.abs(values).max())
-    resolution = max(smallest, FLOOR * spread, precision)
+    resolution = max(min(smallest, CEILING * spread), FLOOR * spread, precision)
     return Measure(centre, max(spread, resolution), resolution, False)
 
 
@@ -92,10 +98,14 @@ def _grid(values: np.ndarray, epsilon: float) -> tuple[int, int]:
     """Step and decimals, such that all values are multiples of step / 10^decimals; or 0, 0."""
     size = float(np.abs(values).max())
     for decimals in range(MOST_DECIMALS + 1):
-        if 4 * epsilon * size * 10**decimals > SLACK or size * 10**decimals > WHOLE:
+        largest = size * 10**decimals
+        if largest > WHOLE:
             return 0, 0
         scaled = values * 10.0**decimals
         nearest = np.round(scaled)
-        if np.all(np.abs(scaled - nearest) <= 4 * epsilon * np.abs(scaled)):
-            return max(int(np.gcd.reduce(nearest.astype(np.int64))), 1), decimals
+        exact = np.all(scaled == nearest) and (not decimals or 4 * DOUBLE * largest <= SLACK)
+        close = np.all(np.abs(scaled - nearest) <= 4 * epsilon * np.abs(scaled))
+        if exact or (close and 4 * epsilon * largest <= SLACK):
+            some = nearest[nearest != 0].astype(np.int64)
+            return int(np.gcd.reduce(some)) if some.size >= ENOUGH else 1, decimals
     return 0, 0
