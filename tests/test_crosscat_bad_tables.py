@@ -153,8 +153,10 @@ def test_unusual_numbers_work():
     assert large.kind == "real"
     assert guess_schema({"x": np.array([2**64 - 1, 5, 9], np.uint64)})["x"].kind == "real"
     assert guess_schema({"x": np.array([1.5, 2.5, 9], np.float16)})["x"].resolution == 0.5
-    huge = make_table({"x": [-1.7e308, 1.7e308, 1e308]})
+    huge = make_table({"x": [-1.7e307, 1.7e307, 1e307]})
     assert np.isfinite(huge.cells.real).all()
+    with pytest.raises(DataError, match=r"column 'x': row 0 .* too large"):
+        make_table({"x": [-1.7e308, 1.7e308, 1e308]})
 
 
 def test_dates_cannot_be_categories():

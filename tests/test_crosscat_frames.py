@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet
 import pytest
+from pyarrow.parquet import write_table
 
 from temperance.crosscat.cells import Cells
 from temperance.crosscat.decode import decode, decode_codes, decode_reals
@@ -224,7 +224,7 @@ def test_csv_text_that_only_looks_like_a_missing_mark_is_kept(tmp_path):
 def test_parquet(tmp_path, seed):
     rng = np.random.default_rng(seed)
     table = pa.table({"a": rng.normal(size=50), "a.b": rng.choice(["u", "v", None], 50)})
-    pa.parquet.write_table(table, tmp_path / "table.parquet", row_group_size=7)
+    write_table(table, tmp_path / "table.parquet", row_group_size=7)
     schema = guess_schema(table)
     assert guess_schema(tmp_path / "table.parquet") == schema
     assert same_cells(encode(tmp_path / "table.parquet", schema), encode(table, schema))

@@ -73,8 +73,9 @@ def _encode_column(
             encode_values(plain, column, out[0])
         case "count":
             plain = numbers_of(plain, whole=True)
-            whole = plain.missing is None
-            out[0][:] = plain.values if whole else np.where(plain.missing, -1, plain.values)
+            here = slice(None) if plain.missing is None else ~plain.missing
+            out[0][:] = -1
+            out[0][here] = plain.values[here]
         case "real":
             plain = numbers_of(plain)
             _standardise(plain, column, rng, out[0])
