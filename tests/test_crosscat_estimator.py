@@ -101,6 +101,7 @@ def doubled(table, settings, seed):
     return int(seed.generate_state(1)[0]) % 1000 + table * settings
 
 
+@pytest.mark.slow
 def test_states_in_processes():
     seeds = np.random.SeedSequence(3).spawn(3)
     wanted = fit_many(doubled, 2, 5, seeds)
@@ -114,7 +115,6 @@ def test_states_in_processes():
         ({"executor": 3}, "int, which has no map"),
         ({"num_workers": 0}, "num_workers: wanted at least 1"),
         ({"num_states": 0}, "num_states: wanted at least 1"),
-        ({"num_states": 2.5}, "num_states: wanted a whole number"),
         ({"passes": 0}, "passes: wanted a number > 0"),
         ({"random_state": -1}, "random_state: got -1"),
     ],

@@ -5,7 +5,6 @@ states too. A frame may lack columns; those and missing cells are not known, and
 has no names, so it needs all columns, in the order of the fit.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -89,7 +88,7 @@ class Answers:
         self,
         n: int = 1,
         columns: Any = None,
-        given: Mapping[str, Any] | None = None,
+        given: Any = None,
         *,
         random_state: Any = None,
     ) -> Any:
@@ -127,7 +126,7 @@ class Answers:
         self,
         a: str,
         b: str,
-        given: Mapping[str, Any] | None = None,
+        given: Any = None,
         *,
         num_samples: int = 10_000,
         random_state: Any = None,
