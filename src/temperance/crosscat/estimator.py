@@ -39,15 +39,21 @@ class TableModel(Answers, BaseEstimator):
     """What the models share: fitting, appending rows, saving and loading."""
 
     model: ClassVar[str]
+    strategy: str
+    passes: float
+    num_states: int
+    executor: Any
+    num_workers: int | None
+    random_state: Any
 
     def __init__(
         self,
-        strategy: str = "anneal",
-        passes: float | int = 20,
-        num_states: int = 8,
+        strategy: Any = "anneal",
+        passes: Any = 20,
+        num_states: Any = 8,
         *,
         executor: Any = None,
-        num_workers: int | None = None,
+        num_workers: Any = None,
         random_state: Any = None,
     ) -> None:
         self.strategy = strategy
