@@ -69,7 +69,7 @@ def _law(kind, num, rng):
             return real
         case "count":
             return CountPredictive(rng.uniform(0.5, 6.0, num), rng.uniform(0.2, 2.0, num))
-        case "spike":
+        case _:
             return SpikePredictive(log_probs(2), real)
 
 
@@ -102,12 +102,12 @@ def rows_of(drawn, num):
                     row[name] = 170.0 + 8.0 * cells.numbers[i]
                 case "visits":
                     row[name] = int(cells.numbers[i])
-                case "income":
+                case _:
                     row[name] = 0.0 if cells.codes[i] else 3.0 + 2.0 * cells.numbers[i]
     return rows
 
 
-def cell_probability(law, k, name, value) -> float:
+def cell_probability(law, k, name, value):
     """The probability or density, in the user's units, of one cell in cluster k."""
     match name:
         case "colour":
@@ -119,7 +119,7 @@ def cell_probability(law, k, name, value) -> float:
             return stats.t.pdf(z, law.df[k], law.loc[k], law.scale[k]) / 8.0
         case "visits":
             return stats.nbinom.pmf(value, law.shape[k], law.rate[k] / (1.0 + law.rate[k]))
-        case "income":
+        case _:
             off, on = np.exp(law.log_probs[k])
             if value == 0.0:
                 return float(on)
@@ -143,7 +143,7 @@ def state_probability(state, row) -> float:
     return float(np.prod([view_joint(view, row).sum() for view in state.views]))
 
 
-def probability(posterior, row, given=None) -> float:
+def probability(posterior, row, given=None):
     """p(row | given), states averaged."""
     given = given or {}
     joint = np.mean([state_probability(state, row | given) for state in posterior.states])

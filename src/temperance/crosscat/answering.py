@@ -5,7 +5,6 @@ states too. A frame may lack columns; those and missing cells are not known, and
 has no names, so it needs all columns, in the order of the fit.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from temperance.crosscat.asking import Asked
+from temperance.crosscat.caller import as_table, check_width, with_target
 from temperance.crosscat.frames import open_frame
 from temperance.crosscat.information import MutualInformation
-from temperance.crosscat.target_column import check_width, with_target
 
 
 class Answers:
@@ -24,20 +23,24 @@ class Answers:
     _asked: Asked
     n_features_in_: int
 
-    def _ask(self, *frames: Any) -> Asked:
+    def _ask(self) -> Asked:
         check_is_fitted(self, "states_")
-        for frame in frames:
-            check_width(frame, self.n_features_in_, type(self).__name__)
         return self._asked
+
+    def _table(self, frame: Any) -> Any:
+        check_is_fitted(self, "states_")
+        table = as_table(frame)
+        check_width(table, self.n_features_in_, type(self).__name__)
+        return table
 
     def score_samples(self, frame: Any) -> NDArray[np.float64]:
         """Log probability or density of each row, in the units of its columns."""
-        return self._ask(frame).score_samples(frame)
+        return self._ask().score_samples(self._table(frame))
 
     def score(self, frame: Any, y: Any = None) -> float:
         """The mean of `score_samples`; `y` is the column of that name where the fit had one."""
-        asked = self._ask(frame)
-        opened = open_frame(frame, asked.schema)
+        asked = self._ask()
+        opened = open_frame(self._table(frame), asked.schema)
         if asked.target is not None:
             opened, _ = with_target(opened, y, asked.target)
         return float(asked.score_samples(opened).mean())
@@ -56,14 +59,14 @@ class Answers:
         Categorical and boolean: the most probable known value. Others: the median, or with
         `statistic="mean"` the mean. The default target is the `y` of the fit.
         """
-        return self._ask(frame).predict(frame, target, statistic)
+        return self._ask().predict(self._table(frame), target, statistic)
 
     def predict_proba(self, frame: Any, target: str | None = None) -> NDArray[np.float64]:
         """Probabilities of a categorical or boolean target's known values, in the schema's order.
 
         Given each row's other cells, and that the value is a known one.
         """
-        return self._ask(frame).predict_proba(frame, target)
+        return self._ask().predict_proba(self._table(frame), target)
 
     def impute(
         self, frame: Any, columns: Any = None, *, uncertainty: bool = False, level: float = 0.9
@@ -75,7 +78,7 @@ class Answers:
         the entropy (nats) of a categorical one, and the ends of the central interval of `level`
         for a number; of a spike column, the probability is that of the spike.
         """
-        return self._ask(frame).impute(frame, columns, uncertainty, level)
+        return self._ask().impute(self._table(frame), columns, uncertainty, level)
 
     def transform(self, frame: Any) -> Any:
         """The same as `impute(frame)`, for pipelines."""
@@ -85,7 +88,7 @@ class Answers:
         self,
         n: int = 1,
         columns: Any = None,
-        given: Mapping[str, Any] | None = None,
+        given: Any = None,
         *,
         random_state: Any = None,
     ) -> Any:
@@ -101,7 +104,7 @@ class Answers:
 
         Of a real cell this is a density's, in the units of its column: compare it within a column.
         """
-        return self._ask(frame).surprisal(frame, columns)
+        return self._ask().surprisal(self._table(frame), columns)
 
     def anomaly(self, frame: Any, columns: Any = None) -> Any:
         """Another name of `surprisal`."""
@@ -123,7 +126,7 @@ class Answers:
         self,
         a: str,
         b: str,
-        given: Mapping[str, Any] | None = None,
+        given: Any = None,
         *,
         num_samples: int = 10_000,
         random_state: Any = None,

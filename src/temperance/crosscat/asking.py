@@ -112,7 +112,7 @@ class Asked:
     def _held(self, names: Sequence[str]) -> list[str]:
         return [name for name in self.schema.names if name in names]
 
-    def sample(self, num: int, columns: Any, given: Mapping[str, Any] | None, seed: Any) -> Any:
+    def sample(self, num: int, columns: Any, given: Any, seed: Any) -> Any:
         if isinstance(num, bool) or not isinstance(num, int | np.integer) or num < 0:
             raise ArgumentError(f"n: wanted a whole number of rows >= 0, got {num!r}")
         if given is not None and not isinstance(given, Mapping):
@@ -173,7 +173,7 @@ class Asked:
         return pd.DataFrame(likeness.dependence(self.posterior), index=names, columns=names)
 
     def mutual_information(
-        self, a: str, b: str, given: Mapping[str, Any] | None, num_samples: int, seed: Any
+        self, a: str, b: str, given: Any, num_samples: int, seed: Any
     ) -> MutualInformation:
         if num_samples < 2:
             raise ArgumentError(f"num_samples: wanted at least 2, got {num_samples}")

@@ -56,7 +56,7 @@ def cross_validate(
     *,
     schema: Any = None,
     random_state: Any = None,
-    max_seconds: float | None = None,
+    max_seconds: float | int | None = None,
     callback: Callable[..., Any] | None = None,
 ) -> CrossValidation:
     """Fit a copy of `model` to all folds but one, and score that one, for each of `folds`.
@@ -77,7 +77,8 @@ def cross_validate(
     seconds = np.empty((folds, 2))
     for number in range(folds):
         started = perf_counter()
-        fitted = clone(model).fit(
+        fresh: Any = clone(model)
+        fitted = fresh.fit(
             take(opened, np.flatnonzero(fold != number)),
             schema=known,
             max_seconds=max_seconds,

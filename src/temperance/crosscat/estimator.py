@@ -15,17 +15,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 from temperance.crosscat.answering import Answers
 from temperance.crosscat.asking import Asked
+from temperance.crosscat.caller import as_table, has_names, with_target
 from temperance.crosscat.encode import encode
 from temperance.crosscat.frames import open_frame
 from temperance.crosscat.model_file import Fitted, read_fitted, write_fitted
 from temperance.crosscat.posterior import Posterior
 from temperance.crosscat.seeds import seed_sequence
 from temperance.crosscat.table import Table, make_table
-from temperance.crosscat.target_column import has_names, with_target
 from temperance.errors import ArgumentError, FileFormatError
 
 
@@ -38,15 +39,21 @@ class TableModel(Answers, BaseEstimator):
     """What the models share: fitting, appending rows, saving and loading."""
 
     model: ClassVar[str]
+    strategy: str
+    passes: float
+    num_states: int
+    executor: Any
+    num_workers: int | None
+    random_state: Any
 
     def __init__(
         self,
-        strategy: str = "anneal",
-        passes: float = 20,
-        num_states: int = 8,
+        strategy: Any = "anneal",
+        passes: Any = 20,
+        num_states: Any = 8,
         *,
         executor: Any = None,
-        num_workers: int | None = None,
+        num_workers: Any = None,
         random_state: Any = None,
     ) -> None:
         self.strategy = strategy
@@ -63,7 +70,7 @@ class TableModel(Answers, BaseEstimator):
         *,
         schema: Any = None,
         callback: Callable[..., Any] | None = None,
-        max_seconds: float | None = None,
+        max_seconds: float | int | None = None,
     ) -> "TableModel":
         """Draw `num_states` states from the posterior given a frame or file.
 
@@ -72,6 +79,7 @@ class TableModel(Answers, BaseEstimator):
         `callback` hears of progress. A fit that runs into `max_seconds` keeps what it has.
         """
         self._check_settings()
+        frame = as_table(frame)
         opened = open_frame(frame)
         whole, target = with_target(opened, y)
         *seeds, dither, draws = seed_sequence(self.random_state).spawn(self.num_states + 2)
@@ -102,12 +110,12 @@ class TableModel(Answers, BaseEstimator):
         frame: Any,
         *,
         callback: Callable[..., Any] | None = None,
-        max_seconds: float | None = None,
+        max_seconds: float | int | None = None,
     ) -> "TableModel":
         """Learn from more rows, from the states as they are, by the columns' old kinds."""
         check_is_fitted(self, "states_")
         *seeds, dither = seed_sequence(self._asked.rng).spawn(len(self.states_) + 1)
-        rows = encode(frame, self.schema_, np.random.default_rng(dither), partial=True)
+        rows = encode(as_table(frame), self.schema_, np.random.default_rng(dither), partial=True)
         old = self._fitted
         table, states = kernels().append_rows(
             old.table,
@@ -145,15 +153,16 @@ class TableModel(Answers, BaseEstimator):
     def load(cls, path: str | os.PathLike[str]) -> Any:
         """A model that `save` wrote, which answers every question as it did, bit by bit."""
         fitted, told = read_fitted(path)
-        known = {
-            kind.__name__: kind for kind in (CrossCat, PitmanYorMixture, DirichletProcessMixture)
-        }
-        kind = known.get(told["class"])
+        kinds = (CrossCat, PitmanYorMixture, DirichletProcessMixture)
+        kind = {known.__name__: known for known in kinds}.get(told.get("class", ""))
         if kind is None or not issubclass(kind, cls):
-            raise FileFormatError(f"{path}: holds a {told['class']}, not a {cls.__name__}")
+            raise FileFormatError(f"{path}: holds a {told.get('class')}, not a {cls.__name__}")
         rng = np.random.Generator(np.random.PCG64())
-        rng.bit_generator.state = told["rng"]
-        return kind(**told["params"])._keep(fitted, rng)
+        try:
+            rng.bit_generator.state = told["rng"]
+            return kind(**told["params"])._keep(fitted, rng)
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"{path}: cannot be restored ({error}): save again") from error
 
     def _keep(self, fitted: Fitted, rng: np.random.Generator) -> "TableModel":
         table: Table = fitted.table
@@ -190,6 +199,7 @@ class TableModel(Answers, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags(preserves_dtype=[])
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True

@@ -44,11 +44,14 @@ def _fill_series(series: nw.Series[Any], rows: np.ndarray, values: np.ndarray) -
         cells[row] = value
     backend: Any = series.implementation
     filled = nw.new_series(series.name, cells, backend=backend)
-    # A column of whole numbers may have to hold halves now.
-    with suppress(TypeError, ValueError, nw.exceptions.NarwhalsError):
-        filled = filled.cast(series.dtype)
-    if nw.dependencies.is_pandas_series(native := series.to_native()):
-        pandas: Any = filled.to_native()
-        pandas.index = native.index
-        filled = nw.from_native(pandas, series_only=True)
-    return filled
+    # A column of whole numbers may have to hold halves now, and then has another type.
+    could_not = (TypeError, ValueError, nw.exceptions.NarwhalsError)
+    if not nw.dependencies.is_pandas_series(native := series.to_native()):
+        with suppress(*could_not):
+            filled = filled.cast(series.dtype)
+        return filled
+    pandas: Any = filled.to_native()
+    pandas.index = native.index
+    with suppress(*could_not):
+        pandas = pandas.astype(native.dtype)
+    return nw.from_native(pandas, series_only=True)

@@ -16,6 +16,7 @@ from temperance.crosscat.cells import Cells
 from temperance.crosscat.column_cells import column_cells
 from temperance.crosscat.encode import encode
 from temperance.crosscat.features import Features
+from temperance.crosscat.frames import open_frame
 from temperance.crosscat.schema import Column, Schema
 from temperance.errors import ArgumentError, UnknownNameError
 
@@ -34,9 +35,9 @@ def known_cells(said: Any, schema: Schema, argument: str) -> Known:
     if said is None:
         said = {}
     if not isinstance(said, Mapping):
-        cells = encode(said, schema, partial=True)
-        missing = [column_cells(cells, Features.of(schema), c).missing for c in range(len(schema))]
-        return Known(cells, ~np.array([m.all() for m in missing]))
+        opened = open_frame(said, schema)
+        cells = encode(opened, schema, partial=True)
+        return Known(cells, np.isin(schema.names, opened.names))
     places = [schema.index(name) for name in said]
     for name, value in said.items():
         _check_scalar(name, value, argument)

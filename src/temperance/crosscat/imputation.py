@@ -5,7 +5,8 @@
     real, count, spike     the median and a central interval; the mean on request
 
 The law of the cell is the mixture of `conditioning`, given the row's known cells. Medians and
-intervals always exist. The mean does not where a component has at most one degree of freedom.
+intervals always exist. The mean does not where Student's t has at most one degree of freedom; its
+location, about which it is symmetric, then stands in for it.
 """
 
 from typing import Any, NamedTuple, assert_never
@@ -26,7 +27,6 @@ from temperance.crosscat.predictive import (
     SpikePredictive,
 )
 from temperance.crosscat.quantiles import count_quantiles, real_quantiles, spike_quantiles
-from temperance.errors import ArgumentError
 
 STATISTICS = ("median", "mean")
 
@@ -79,7 +79,7 @@ def guess(
     tail = 0.5 * (1.0 - level)
     low, middle, high = (_quantiles(law, weights, q, spike) for q in (tail, 0.5, 1.0 - tail))
     if statistic == "mean":
-        middle = _means(posterior, column, law, weights, spike)
+        middle = _means(law, weights, spike)
     probability = nothing
     if isinstance(law, SpikePredictive):
         probability = weights.T @ np.exp(law.log_probs[:, 1])
@@ -110,8 +110,6 @@ def _quantiles(
 
 
 def _means(
-    posterior: Posterior,
-    column: int,
     law: RealPredictive | CountPredictive | SpikePredictive,
     weights: NDArray[np.float64],
     spike: float,
@@ -119,12 +117,6 @@ def _means(
     if isinstance(law, CountPredictive):
         return Drawn(None, weights.T @ (law.shape / law.rate))
     real = law.real if isinstance(law, SpikePredictive) else law
-    if (weights[real.df <= 1.0] > 0).any():
-        name = posterior.schema.columns[column].name
-        raise ArgumentError(
-            f"statistic='mean': column {name!r} has no mean, because a cluster of it has at most "
-            "one degree of freedom: ask for statistic='median'"
-        )
     if isinstance(law, RealPredictive):
         return Drawn(None, weights.T @ real.loc)
     on, off = np.exp(law.log_probs[:, 1]), np.exp(law.log_probs[:, 0])

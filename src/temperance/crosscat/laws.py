@@ -135,7 +135,9 @@ def _draw_codes(
     uniform = rng.random(len(clusters))
     order = np.argsort(clusters, kind="stable")
     found, starts = np.unique(clusters[order], return_index=True)
-    for cluster, rows in zip(found, np.split(order, starts[1:]), strict=True):
+    stops = np.append(starts, len(order))[1:]
+    for cluster, start, stop in zip(found, starts, stops, strict=True):
+        rows = order[start:stop]
         codes[rows] = draw_index(log_probs[cluster], uniform[rows])
     return codes
 

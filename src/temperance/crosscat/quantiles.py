@@ -2,7 +2,7 @@
 
 The quantile at level q is the smallest x with F(x) >= q, where F is the mixture's distribution
 function. It lies between the smallest and the largest of the components' own quantiles, which
-brackets it; Newton's steps find it, and a halving replaces each step that would leave the bracket.
+brackets it. Newton's steps find it, and a halving replaces each step that leaves the bracket.
 With a spike of probability p at x0, F jumps by p there: levels inside the jump have x0 as their
 quantile, and levels above it are those of the continuous part at q - p.
 """
@@ -38,7 +38,7 @@ def real_quantiles(
     level = np.broadcast_to(np.asarray(level, np.float64), weights.shape[1:])
     own = loc + scale * stdtrit(df, level[None, :])
     low, high = own.min(axis=0), own.max(axis=0)
-    x = (shares * own).sum(axis=0)
+    x = _between(low, high)
     active = np.arange(len(x))
     for _ in range(MOST_STEPS):
         at = np.clip(x[active], low[active], high[active])
@@ -51,13 +51,18 @@ def real_quantiles(
         with np.errstate(divide="ignore", invalid="ignore"):
             stepped = at - excess / density
         inside = (stepped > low[active]) & (stepped < high[active])
-        x[active] = np.where(inside, stepped, 0.5 * (low[active] + high[active]))
+        x[active] = np.where(inside, stepped, _between(low[active], high[active]))
         near = CLOSE * (1.0 + np.abs(at))
         done = (np.abs(x[active] - at) <= near) | (high[active] - low[active] <= near)
         active = active[~done]
         if not len(active):
             break
     return x
+
+
+def _between(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Half way in asinh(x): tails heavier than Cauchy's put the ends very far apart."""
+    return np.sinh(0.5 * (np.arcsinh(low) + np.arcsinh(high)))
 
 
 def _density(
