@@ -1,0 +1,1 @@
+"""Cross-categorization: mixtures and tables of mixtures, annealed on growing subsamples of rows."""
