@@ -8,8 +8,8 @@ left with probability
 
 with n_1 = r x + (1 - r) y the share of all balls on the left and n_2 = 1 - n_1. Hence
 
-    N   E[dx] = P - x                                    the drift
-    N^2 V[dx] = (x (1 - P) + (1 - x) P) / r              the diffusion
+    N   E[dx]   = P - x                                    the drift
+    N^2 E[dx^2] = (x (1 - P) + (1 - x) P) / r              the diffusion
 
 up to terms of order 1 / N, and for y with the colours exchanged. Both are free of N, so N steps
 move x by its drift and N^2 steps let it diffuse. The drift vanishes where n_1 = p: there a run
@@ -35,7 +35,7 @@ def drift(x: float, y: float, *, red: float, p: float) -> float:
 
 
 def diffusion(x: float, y: float, *, red: float, p: float) -> float:
-    """N^2 V[dx] of a Gibbs step, for N to infinity."""
+    """N^2 E[dx^2] of a Gibbs step, for N to infinity."""
     left = _goes_left(x, y, red, p)
     return (x * (1 - left) + (1 - x) * left) / red
 
