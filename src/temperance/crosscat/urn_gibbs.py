@@ -18,6 +18,11 @@ leaves the posterior pi invariant; for m = 1 it is the Gibbs step. If the urn ha
 balls the state stays. Here m = floor(1 / beta + u) with u uniform, 1 / beta on average and
 independent of the state, so every step is exact. Balls of a handful that chose their sides one by
 one would move the counts by sqrt(m) only, and not by m as the ball of a subsample does.
+
+**Both.** The posterior of all balls is a ridge of width 1 / sqrt(N) about the line where a share p
+of them is on the left, and a handful of more than sqrt(N) balls leaves it: such steps are refused.
+With pi^beta in place of pi the ridge is as wide as that of beta N balls, and steps of 1 / beta
+balls do on all data what single balls do in a subsample.
 """
 
 import math
@@ -98,7 +103,7 @@ def cool(urns, counts, num_steps, rng):
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def move_handful(table, both, here, other, size, from_left, u):
+def move_handful(table, both, here, other, size, from_left, beta, u):
     """The number of a colour on the left after `size` of its balls were offered both sides."""
     num = table.size - 1
     low = here - size if from_left else here
@@ -106,14 +111,14 @@ def move_handful(table, both, here, other, size, from_left, u):
     if low < 0 or high > num:
         return here
     log_ratio = table[high] - table[low] + both[high + other] - both[low + other]
-    log_ratio += math.log(high / (num - low))
+    log_ratio = beta * log_ratio + math.log(high / (num - low))
     return high if u * (1 + math.exp(-log_ratio)) < 1 else low
 
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def shrink_handfuls(red, blue, both, counts, num_steps, rng):
-    """Steps with handfuls of 1 / beta balls, beta from 0 to 1."""
+def shrink_handfuls(red, blue, both, counts, num_steps, heat, rng):
+    """Steps with handfuls of 1 / beta balls, beta from 0 to 1, by pi or with `heat` by pi^beta."""
     num_red, num_blue = red.size - 1, blue.size - 1
     for run in range(counts.shape[0]):
         i, j = counts[run]
@@ -121,8 +126,9 @@ def shrink_handfuls(red, blue, both, counts, num_steps, rng):
             size = int(num_steps / (t + 1) + rng.random())
             ball = rng.random() * (num_red + num_blue)
             u = rng.random()
+            beta = (t + 1) / num_steps if heat else 1.0
             if ball < num_red:
-                i = move_handful(red, both, i, j, size, ball < i, u)
+                i = move_handful(red, both, i, j, size, ball < i, beta, u)
             else:
-                j = move_handful(blue, both, j, i, size, ball - num_red < j, u)
+                j = move_handful(blue, both, j, i, size, ball - num_red < j, beta, u)
         counts[run, 0], counts[run, 1] = i, j
