@@ -80,7 +80,9 @@ def test_unweighted_anneals_come_nearer_with_churns():
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_handfuls_leave_the_posterior(size):
     posterior = enumerated.extended_law(SMALL, ALL)
-    assert imbalance(enumerated.handful(SMALL, size), posterior) < 1e-15
+    for beta in (0.3, 1.0):
+        heated = posterior**beta / (posterior**beta).sum()
+        assert imbalance(enumerated.handful(SMALL, size, beta), heated) < 1e-15
     if size < 3:
         assert defect(broken.handful_by_the_posterior_alone(SMALL, size), posterior) > 1e-3
 

@@ -49,15 +49,15 @@ def exact_law(urns, strategy, passes):
         law = law @ np.linalg.matrix_power(gibbs, (passes - 1) * num)
     elif strategy == "prior+gibbs":
         law = prior @ np.linalg.matrix_power(gibbs, passes * num)
-    elif strategy in ("prior", "anneal-energy", "anneal-stepsize"):
+    elif strategy in ("prior", "anneal-energy", "anneal-stepsize", "anneal-both"):
         law = prior
     for t in range(1, passes * num + 1):
         beta = t / (passes * num)
         if strategy == "anneal-energy":
             law = law @ enumerated.gibbs(urns, beta).toarray()
-        elif strategy == "anneal-stepsize":
+        elif strategy in ("anneal-stepsize", "anneal-both"):
             size, share = int(1 / beta), 1 / beta % 1
-            law = (1 - share) * law @ enumerated.handful(
-                urns, size
-            ) + share * law @ enumerated.handful(urns, size + 1)
+            heat = beta if strategy == "anneal-both" else 1.0
+            one, more = (enumerated.handful(urns, m, heat) for m in (size, size + 1))
+            law = (1 - share) * law @ one + share * law @ more
     return law

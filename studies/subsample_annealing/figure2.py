@@ -88,7 +88,7 @@ def write(rows: Rows, folder: Path) -> list[str]:
 def draw(rows: Rows, folder: Path) -> None:
     truth, by_name = found(rows)
     shown = {name: np.asarray(row["bins"]) for name, row in by_name.items()} | {"posterior": truth}
-    figure, axes = plt.subplots(2, 4, figsize=(13, 6.6), sharex=True, sharey=True)
+    figure, axes = plt.subplots(3, 3, figsize=(10.5, 10.2), sharex=True, sharey=True)
     for axis, (name, shares) in zip(axes.ravel(), shown.items(), strict=False):
         axis.imshow(
             shares.T, origin="lower", extent=(0, 1, 0, 1), cmap="magma_r",
@@ -96,7 +96,7 @@ def draw(rows: Rows, folder: Path) -> None:
         )  # fmt: skip
         value = "" if name == "posterior" else f": {by_name[name]['distances']['x, y'][0]:.3f}"
         axis.set_title(f"{'posterior, exact' if name == 'posterior' else name}{value}", fontsize=10)
-    for axis in axes[1]:
+    for axis in axes[-1]:
         axis.set_xlabel("x, share of red on the left")
     for axis in axes[:, 0]:
         axis.set_ylabel("y, share of blue on the left")

@@ -15,7 +15,14 @@ from temperance.crosscat.bimodal import TwoModeEnergy
 from temperance.testing import urns as enumerated
 
 SIZES, LARGE = (50, 100, 200, 400), (1600,)
-NAMES = ("anneal-subsample", "sequential+gibbs", "prior+gibbs", "anneal-energy", "anneal-stepsize")
+NAMES = (
+    "anneal-subsample",
+    "sequential+gibbs",
+    "prior+gibbs",
+    "anneal-energy",
+    "anneal-stepsize",
+    "anneal-both",
+)
 RELAXED = (10, 20, 40, 80, 160, 240)
 SECONDS, MOST = 30.0, 200_000
 EPSILON, GAP, ROWS = 0.05, 0.1, (50, 100, 150, 200, 250, 300)

@@ -28,7 +28,8 @@ def run_urns(row: Experiment, num_bins: int, most: int) -> Result:
     few(urns, row.sampler, rng, 1)
     began = time.process_time()
     counts, log_weights = [], []
-    num, size = 0, max(1, 20_000 // row.num_rows)
+    # Exact draws share the sums over all states.
+    num, size = 0, 10_000 if row.sampler == "posterior" else max(1, 20_000 // row.num_rows)
     while num == 0 or (time.process_time() - began < row.seconds and num < most):
         found = few(urns, row.sampler, rng, size)
         counts.append(found[0])

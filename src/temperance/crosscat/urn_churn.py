@@ -1,8 +1,8 @@
 """Subsample annealing of the two-urn model: balls in, balls out, and what a run weighs.
 
-A *churn* of a subsample S with assignments z takes a ball r out, uniformly, picks
-a ball a among those not in S without r, and assigns it. Write z' for what is left without r, and
-p(x | z') = sum over urns of the weights of a Gibbs step for the predictive probability of a colour.
+A *churn* of a subsample S with assignments z takes a ball r out, uniformly, picks a ball a among
+those that are then not in S, and assigns it. Write z' for what is left without r, and p(x | z') for
+the predictive probability of a colour, the sum over urns of the weights of a Gibbs step.
 
     uniform       a uniformly. What the paper prints; it leaves neither U(S) p(z | X_S) nor
                   f(S, z) = p(z, X_S) invariant, except at n = 1 and at n = N.
@@ -10,10 +10,10 @@ p(x | z') = sum over urns of the weights of a Gibbs step for the predictive prob
                   goes back where it was. Leaves f invariant.
     weighted      a with probability proportional to p(x_a | z'). Leaves f invariant.
 
-**Weights.** Each new ball multiplies a run's weight by p(x_a | z), each uniform churn by p(x_a |
-z') / p(x_r | z'), each exact churn by one. Then E[w; z] = p(z, X), for any number of churns: these
-are the ratios of f, forward and backward, of annealed importance sampling, in which the factors (N
-- n) / (n + 1) of choosing balls multiply to one.
+**Weights.** Each new ball multiplies a run's weight by p(x_a | z), each uniform churn by the
+ratio p(x_a | z') / p(x_r | z'), each exact churn by one. Then E[w; z] = p(z, X), for any number of
+churns. This is annealed importance sampling: the weights are ratios of f, forward and backward, in
+which the chances (N - n) / (n + 1) of choosing balls multiply to one.
 """
 
 import math

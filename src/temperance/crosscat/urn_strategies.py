@@ -1,12 +1,15 @@
 """Ways to the posterior of the two-urn model, with a budget of T N assignments each.
 
-prior               a draw of the prior, every ball on the left with probability p
-prior+gibbs         then T N Gibbs steps
-sequential          balls in random order, each assigned given those before it
-sequential+gibbs    then (T - 1) N Gibbs steps
-anneal-energy       from the prior, T N Gibbs steps whose likelihood has the power beta = t / (T N)
-anneal-stepsize     from the prior, T N steps with handfuls of about 1 / beta balls
-anneal-subsample    after each new ball T - 1 churns: one ball out, one in
+Balls are N, and T are passes over them.
+
+    prior               a draw of the prior, every ball on the left with probability p
+    prior+gibbs         then T N Gibbs steps
+    sequential          balls in random order, each assigned given those before it
+    sequential+gibbs    then (T - 1) N Gibbs steps
+    anneal-energy       from the prior, T N Gibbs steps by likelihood^beta, beta = t / (T N)
+    anneal-stepsize     from the prior, T N steps with handfuls of about 1 / beta balls
+    anneal-both         the same by the posterior to the power beta
+    anneal-subsample    after each new ball T - 1 churns: one ball out, one in
 """
 
 from typing import Any, NamedTuple
@@ -75,10 +78,12 @@ def anneal_energy(urns: Any, rng: np.random.Generator, passes: int, num_runs: in
 
 def anneal_stepsize(urns: Any, rng: np.random.Generator, passes: int, num_runs: int) -> IntArray:
     """Handfuls of all data that shrink to single balls."""
-    counts = prior(urns, rng, passes, num_runs)
-    red, blue, both = urns.log_tables
-    shrink_handfuls(red, blue, both, counts, passes * urns.num_balls, rng)
-    return counts
+    return _handfuls(urns, rng, passes, num_runs, False)
+
+
+def anneal_both(urns: Any, rng: np.random.Generator, passes: int, num_runs: int) -> IntArray:
+    """The same while the posterior cools."""
+    return _handfuls(urns, rng, passes, num_runs, True)
 
 
 def anneal_subsample(urns: Any, rng: np.random.Generator, passes: int, num_runs: int) -> IntArray:
@@ -94,6 +99,15 @@ def anneal(urns: Any, rng: np.random.Generator, passes: int, num_runs: int, chur
 def known(urns: Any) -> Urns:
     """The model as the kernels take it, always of the same types."""
     return Urns(int(urns.num_red), int(urns.num_blue), float(urns.p), float(urns.alpha))
+
+
+def _handfuls(
+    urns: Any, rng: np.random.Generator, passes: int, num_runs: int, heat: bool
+) -> IntArray:
+    counts = prior(urns, rng, passes, num_runs)
+    red, blue, both = urns.log_tables
+    shrink_handfuls(red, blue, both, counts, passes * urns.num_balls, heat, rng)
+    return counts
 
 
 def _annealed(

@@ -43,6 +43,7 @@ STRATEGIES: dict[str, Callable[..., IntArray]] = {
     "sequential+gibbs": urn_strategies.sequential_gibbs,
     "anneal-energy": urn_strategies.anneal_energy,
     "anneal-stepsize": urn_strategies.anneal_stepsize,
+    "anneal-both": urn_strategies.anneal_both,
     "anneal-subsample": urn_strategies.anneal_subsample,
 }
 

@@ -179,11 +179,11 @@ def gibbs(urns: Urns, beta: float = 1.0) -> csr_array:
     return csr_array(coo_array((values, (rows, columns)), shape=shape))
 
 
-def handful(urns: Urns, size: int) -> Matrix:
-    """`size` balls of one colour, all from one urn, offered both sides together."""
+def handful(urns: Urns, size: int, beta: float = 1.0) -> Matrix:
+    """`size` balls of one colour from one urn offered both sides together, by the posterior^beta."""
     states = subsamples(urns, urns.num_red + urns.num_blue)
     number = {held: k for k, held in enumerate(states)}
-    law = extended_law(urns, urns.num_red + urns.num_blue)
+    law = extended_law(urns, urns.num_red + urns.num_blue) ** beta
     matrix = np.zeros((len(states), len(states)))
     for k, held in enumerate(states):
         for gone in removals(held):
