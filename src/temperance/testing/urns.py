@@ -180,7 +180,7 @@ def gibbs(urns: Urns, beta: float = 1.0) -> csr_array:
 
 
 def handful(urns: Urns, size: int, beta: float = 1.0) -> Matrix:
-    """`size` balls of one colour from one urn offered both sides together, by the posterior^beta."""
+    """`size` balls of a colour and an urn offered both sides together, by the posterior^beta."""
     states = subsamples(urns, urns.num_red + urns.num_blue)
     number = {held: k for k, held in enumerate(states)}
     law = extended_law(urns, urns.num_red + urns.num_blue) ** beta
