@@ -76,7 +76,7 @@ def views(
     width = 1.0 + 0.6 * len(shown) + 0.17 * sum(len(columns[v]) for v in shown)
     figure = new_figure(float(np.clip(width, 4.0, 16.0)), 6.0)
     parts = figure.subplots(
-        1, len(shown), squeeze=False, width_ratios=[max(2, len(columns[v])) for v in shown]
+        1, len(shown), squeeze=False, width_ratios=[max(4, len(columns[v])) for v in shown]
     )[0]
     for axes, v in zip(parts, shown, strict=True):
         labels = np.asarray(assignments[v])
@@ -89,7 +89,7 @@ def views(
             interpolation="nearest",
         )  # fmt: skip
         edges = np.flatnonzero(np.diff(place[labels][kept])) + 0.5
-        axes.hlines(edges, -0.5, len(columns[v]) - 0.5, color="white", lw=1.1)
+        axes.hlines(edges, -0.5, len(columns[v]) - 0.5, color="white", lw=0.8)
         axes.set_xticks(range(len(columns[v])), [str(names[c]) for c in columns[v]], rotation=90)
         axes.tick_params(length=0, labelsize=7)
         axes.set_yticks([])
