@@ -1,0 +1,1 @@
+"""Cross-categorization of tables, by subsample annealing."""

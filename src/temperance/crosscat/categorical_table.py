@@ -1,0 +1,218 @@
+"""What a view keeps of its categorical features: counts by slot and cluster, and how they score a row.
+
+For feature f with weights alpha_fv, of sum A_f, the predictive of value v in cluster k is
+
+    (alpha_fv + c_fvk) / (A_f + n_fk),
+
+with c the counts and n_fk the rows of the cluster whose cell is not missing. Tables hold alpha + c itself and not
+its logarithm: a row's score is a product, an update writes one number, and no log or exp is taken. A missing cell has a slot
+of its own whose entry is A_f + n_fk, so that its ratio is one and no case is told apart.
+
+Products are of four single-precision entries, then of sixteen features in double precision, then of their common denominator
+`inverse`, and each value is divided by its frequency in all rows (`scale`, the same for all clusters), which keeps them near one.
+Entries are written as weight + count from whole counts, never added to, so that they do not drift.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+GROUP = 16
+REORDER = {"reassoc", "contract", "nsz"}
+U = np.uint64
+
+
+class CategoricalTable(NamedTuple):
+    """Counts of the categorical features of a view. A slot is a value of a feature."""
+
+    codes: Any  # uint8 or int32 [N, F], of the whole table
+    place: Any  # int64[f], which columns of `codes` are the view's
+    start: Any  # int64[f], each feature's first slot
+    missing: Any  # int64[f], the slot of a missing cell
+    num_full: int  # features without missing cells, which come first
+    total: Any  # float64[f], A_f
+    weight: Any  # float32[slots]; of the missing slot A_f
+    scale: Any  # float64[slots]; of the missing slot 1
+    counts: Any  # int32[slots * stride]; of the missing slot n_fk
+    table: Any  # float32[slots * stride]
+    inverse: Any  # float64[groups * stride]
+    slots: Any  # uint64[f], of the row at hand
+
+
+def categorical_table(
+    codes: Any, place: Any, num_values: Any, num_full: int, frequencies: list[Any], stride: int
+) -> CategoricalTable:
+    """No row is in, and no weights are set. `frequencies` are those of all values but the missing one, by feature."""
+    start = np.concatenate([[0], np.cumsum(np.asarray(num_values, np.int64) + 2)])
+    total, num = int(start[-1]), len(place)
+    scale = np.ones(total)
+    for f in range(num):
+        scale[start[f] : start[f + 1] - 1] = 1.0 / np.asarray(frequencies[f])
+    return CategoricalTable(
+        codes,
+        np.ascontiguousarray(place, np.int64),
+        start[:-1].astype(np.int64),
+        start[1:].astype(np.int64) - 1,
+        num_full,
+        np.zeros(num),
+        np.zeros(total, np.float32),
+        scale,
+        np.zeros(total * stride, np.int32),
+        np.zeros(total * stride, np.float32),
+        np.zeros(-(-num // GROUP) * stride),
+        np.zeros(num, U),
+    )
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def find_slots(group: Any, row: int) -> None:
+    """The slots of a row's cells, for scoring and for updates."""
+    for f in range(group.place.shape[0]):
+        group.slots[f] = U(group.start[f] + np.int64(group.codes[row, group.place[f]]))
+
+
+@njit(cache=True, nogil=True, boundscheck=False, fastmath=REORDER)
+def multiply_cells(group: Any, used: int, stride: int, product: Any) -> None:
+    """Multiplies the predictives of the row's cells, over frequencies, into `product` of every place."""
+    num, lanes, step = U(group.place.shape[0]), U(used), U(stride)
+    t, slots = group.table, group.slots
+    first, block = U(0), U(0)
+    while first < num:
+        end = min(first + U(GROUP), num)
+        scale = 1.0
+        for f in range(first, end):
+            scale *= group.scale[slots[f]]
+        f = first
+        while f + U(8) <= end:
+            a, b, c, d = (
+                slots[f] * step,
+                slots[f + U(1)] * step,
+                slots[f + U(2)] * step,
+                slots[f + U(3)] * step,
+            )
+            p, q, r, s = (
+                slots[f + U(4)] * step,
+                slots[f + U(5)] * step,
+                slots[f + U(6)] * step,
+                slots[f + U(7)] * step,
+            )
+            for k in range(lanes):
+                product[k] *= np.float64((t[a + k] * t[b + k]) * (t[c + k] * t[d + k])) * np.float64(
+                    (t[p + k] * t[q + k]) * (t[r + k] * t[s + k])
+                )
+            f += U(8)
+        while f < end:
+            a = slots[f] * step
+            for k in range(lanes):
+                product[k] *= np.float64(t[a + k])
+            f += U(1)
+        at = block * step
+        for k in range(lanes):
+            product[k] *= group.inverse[at + k] * scale
+        block += U(1)
+        first = end
+
+
+@njit(cache=True, nogil=True)
+def log_frequency(group: Any) -> float:
+    """The log of what `multiply_cells` divides by, of the row whose slots are found."""
+    found = 0.0
+    for f in range(group.place.shape[0]):
+        found -= np.log(group.scale[group.slots[f]])
+    return found
+
+
+@njit(cache=True, nogil=True)
+def log_cells(group: Any, k: int, stride: int, size: int) -> float:
+    """The log of `multiply_cells` at place k, for rows whose products leave the range of numbers."""
+    found = 0.0
+    for f in range(group.place.shape[0]):
+        slot = group.slots[f]
+        if slot != U(group.missing[f]):
+            seen = size if f < group.num_full else group.counts[group.missing[f] * stride + k]
+            above = np.float64(group.table[slot * U(stride) + U(k)])
+            found += np.log(above / (group.total[f] + seen) * group.scale[slot])
+    return found
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def change_counts(group: Any, k: int, stride: int, sign: int) -> None:
+    """The row whose slots are found enters place k (sign 1) or leaves it (-1)."""
+    step, place, one = U(stride), U(k), np.int32(sign)
+    num_full, num = U(group.num_full), U(group.place.shape[0])
+    for f in range(num_full):
+        _change(group, group.slots[f], step, place, one)
+    for f in range(num_full, num):
+        gap = U(group.missing[f])
+        if group.slots[f] != gap:
+            _change(group, group.slots[f], step, place, one)
+            _change(group, gap, step, place, one)
+
+
+@njit(cache=True, nogil=True, boundscheck=False, inline="always")
+def _change(group: Any, slot: Any, step: Any, place: Any, one: Any) -> None:
+    at = slot * step + place
+    count = group.counts[at] + one
+    group.counts[at] = count
+    group.table[at] = group.weight[slot] + np.float32(count)
+
+
+@njit(cache=True, nogil=True, boundscheck=False, fastmath=REORDER)
+def divide_place(group: Any, k: int, stride: int, size: int) -> None:
+    """The common denominators of place k, which has `size` rows."""
+    num, rows = group.place.shape[0], np.float64(size)
+    for block in range((num + GROUP - 1) // GROUP):
+        below = 1.0
+        end = min((block + 1) * GROUP, num)
+        for f in range(block * GROUP, min(end, group.num_full)):
+            below *= group.total[f] + rows
+        for f in range(max(block * GROUP, group.num_full), end):
+            below *= group.total[f] + group.counts[group.missing[f] * stride + k]
+        group.inverse[block * stride + k] = 1.0 / below
+
+
+@njit(cache=True, nogil=True)
+def set_weights(group: Any, f: int, weights: Any) -> None:
+    """New weights of the view's feature f: its known values, then those never seen. `refresh` makes them count."""
+    group.total[f] = weights.sum()
+    for v in range(weights.shape[0]):
+        group.weight[group.start[f] + v] = weights[v]
+    group.weight[group.missing[f]] = group.total[f]
+
+
+@njit(cache=True, nogil=True)
+def recount(group: Any, labels: Any, rows: Any, stride: int) -> None:
+    """All counts again, of the rows that are in."""
+    group.counts[:] = 0
+    for row in rows:
+        find_slots(group, row)
+        for f in range(group.place.shape[0]):
+            slot, gap = group.slots[f], U(group.missing[f])
+            if slot != gap:
+                group.counts[slot * U(stride) + U(labels[row])] += 1
+                if f >= group.num_full:
+                    group.counts[gap * U(stride) + U(labels[row])] += 1
+
+
+@njit(cache=True, nogil=True)
+def refresh(group: Any, size: Any) -> None:
+    """Tables and denominators of all places, from counts and weights."""
+    stride = size.shape[0]
+    for slot in range(group.weight.shape[0]):
+        for at in range(slot * stride, (slot + 1) * stride):
+            group.table[at] = group.weight[slot] + np.float32(group.counts[at])
+    for k in range(stride):
+        divide_place(group, k, stride, size[k])
+
+
+def widened(group: CategoricalTable, stride: int, wider: int) -> CategoricalTable:
+    """The same counts with room for more places; tables are to be refreshed."""
+    slots = len(group.weight)
+    counts = np.zeros((slots, wider), np.int32)
+    counts[:, :stride] = group.counts.reshape(slots, stride)
+    return group._replace(
+        counts=counts.ravel(),
+        table=np.zeros(slots * wider, np.float32),
+        inverse=np.zeros(-(-len(group.place) // GROUP) * wider),
+    )

@@ -1,0 +1,192 @@
+"""What a view keeps of its real features: sums and squares by cluster, and the Student t of the next cell.
+
+With mean | var ~ N(mu, var / kappa) and var ~ scaled inverse chi-squared(nu, sigma2), a cluster of n cells with sum s and sum of
+squares q has
+
+    kappa_n = kappa + n,   nu_n = nu + n,   mu_n = (kappa mu + s) / kappa_n,
+    nu_n sigma2_n = nu sigma2 + (q - s^2 / n) + n kappa / kappa_n (s / n - mu)^2,
+
+and the predictive is Student's t with nu_n degrees of freedom at mu_n with squared scale sigma2_n (1 + 1 / kappa_n).
+
+Sums and squares are kept to twice double precision (a high and a low part), so that after any number of adds and
+removes they are those of the rows that are in, and a variance is not a difference of large numbers.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+SUM, SUM_LOW, SQUARES, SQUARES_LOW = 0, 1, 2, 3
+CENTRE, INVERSE, POWER, CONSTANT = 0, 1, 2, 3
+
+
+class RealTable(NamedTuple):
+    """Sums of the real features of a view."""
+
+    values: Any  # float64[N, F], of the whole table
+    place: Any  # int64[f], which columns of `values` are the view's
+    hyper: Any  # float64[f, 4]: mu, kappa, nu, sigma2
+    seen: Any  # int64[f, stride]
+    sums: Any  # float64[f, 4, stride]
+    student: Any  # float64[f, 4, stride]: what scores a cell
+
+
+def real_table(values: Any, place: Any, stride: int) -> RealTable:
+    """No row is in, and no hyperparameters are set."""
+    num = len(place)
+    return RealTable(
+        values,
+        np.ascontiguousarray(place, np.int64),
+        np.zeros((num, 4)),
+        np.zeros((num, stride), np.int64),
+        np.zeros((num, 4, stride)),
+        np.zeros((num, 4, stride)),
+    )
+
+
+@njit(cache=True, nogil=True)
+def add_logs(group: Any, row: int, used: int, logs: Any) -> None:
+    """Adds the log predictives of the row's cells to `logs` of every place."""
+    for f in range(group.place.shape[0]):
+        x = group.values[row, group.place[f]]
+        if not math.isnan(x):
+            student = group.student[f]
+            for k in range(used):
+                away = x - student[CENTRE, k]
+                logs[k] += student[CONSTANT, k] - student[POWER, k] * math.log(
+                    1.0 + away * away * student[INVERSE, k]
+                )
+
+
+@njit(cache=True, nogil=True)
+def change_sums(group: Any, row: int, k: int, sign: int) -> None:
+    """A row enters place k (sign 1) or leaves it (-1)."""
+    for f in range(group.place.shape[0]):
+        x = group.values[row, group.place[f]]
+        if not math.isnan(x):
+            _count(group, f, k, x, sign)
+            predict_place(group, f, k)
+
+
+@njit(cache=True, nogil=True)
+def _count(group: Any, f: int, k: int, x: float, sign: int) -> None:
+    seen = group.seen[f, k] + sign
+    group.seen[f, k] = seen
+    sums = group.sums[f]
+    if seen == 0:
+        sums[:, k] = 0.0
+        return
+    sums[SUM, k], sums[SUM_LOW, k] = _two_sum(sums[SUM, k], sums[SUM_LOW, k], sign * x, 0.0)
+    square, rest = _two_square(x)
+    sums[SQUARES, k], sums[SQUARES_LOW, k] = _two_sum(
+        sums[SQUARES, k], sums[SQUARES_LOW, k], sign * square, sign * rest
+    )
+
+
+@njit(cache=True, nogil=True)
+def _two_sum(high: float, low: float, x: float, y: float) -> tuple[float, float]:
+    """(high + low) + (x + y), with what rounding loses."""
+    total = high + x
+    part = total - high
+    lost = (high - (total - part)) + (x - part)
+    lost += low + y
+    result = total + lost
+    return result, lost - (result - total)
+
+
+@njit(cache=True, nogil=True)
+def _two_square(x: float) -> tuple[float, float]:
+    """x^2, and what rounding loses of it (Dekker)."""
+    square = x * x
+    upper = 134217729.0 * x
+    upper -= upper - x
+    lower = x - upper
+    return square, ((upper * upper - square) + 2.0 * upper * lower) + lower * lower
+
+
+@njit(cache=True, nogil=True)
+def mean_and_squares(group: Any, f: int, k: int) -> tuple[float, float]:
+    """The mean of the cells of place k, and the sum of squares about it."""
+    n = group.seen[f, k]
+    if n == 0:
+        return 0.0, 0.0
+    sums = group.sums[f]
+    mean = (sums[SUM, k] + sums[SUM_LOW, k]) / n
+    # q - 2 mean s + n mean^2, each to twice double precision.
+    square, rest = _two_square(mean)
+    high, low = sums[SQUARES, k], sums[SQUARES_LOW, k]
+    for part, lost in _products(mean, sums[SUM, k], sums[SUM_LOW, k]):
+        high, low = _two_sum(high, low, -2.0 * part, -2.0 * lost)
+    high, low = _two_sum(high, low, n * square, n * rest + _lost_product(n, square))
+    return mean, max(high + low, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _lost_product(x: float, y: float) -> float:
+    """What rounding loses of x y (Dekker)."""
+    product = x * y
+    upper_x = 134217729.0 * x
+    upper_x -= upper_x - x
+    upper_y = 134217729.0 * y
+    upper_y -= upper_y - y
+    lower_x, lower_y = x - upper_x, y - upper_y
+    return ((upper_x * upper_y - product) + upper_x * lower_y + lower_x * upper_y) + (
+        lower_x * lower_y
+    )
+
+
+@njit(cache=True, nogil=True)
+def _products(x: float, high: float, low: float) -> Any:
+    return ((x * high, _lost_product(x, high)), (x * low, 0.0))
+
+
+@njit(cache=True, nogil=True)
+def predict_place(group: Any, f: int, k: int) -> None:
+    """What scores the next cell of feature f at place k."""
+    mu, kappa, nu, sigma2 = group.hyper[f]
+    n = group.seen[f, k]
+    mean, squares = mean_and_squares(group, f, k)
+    kappa_n, nu_n = kappa + n, nu + n
+    away = mean - mu
+    spread = nu * sigma2 + squares + n * kappa / kappa_n * away * away
+    # nu_n times the squared scale of Student's t.
+    spread *= 1.0 + 1.0 / kappa_n
+    student = group.student[f]
+    student[CENTRE, k] = (kappa * mu + n * mean) / kappa_n
+    student[INVERSE, k] = 1.0 / spread
+    student[POWER, k] = 0.5 * (nu_n + 1.0)
+    student[CONSTANT, k] = (
+        math.lgamma(0.5 * (nu_n + 1.0)) - math.lgamma(0.5 * nu_n) - 0.5 * math.log(math.pi * spread)
+    )
+
+
+@njit(cache=True, nogil=True)
+def recount(group: Any, labels: Any, rows: Any) -> None:
+    """All sums again, of the rows that are in."""
+    group.seen[:] = 0
+    group.sums[:] = 0.0
+    for row in rows:
+        for f in range(group.place.shape[0]):
+            x = group.values[row, group.place[f]]
+            if not math.isnan(x):
+                _count(group, f, labels[row], x, 1)
+
+
+@njit(cache=True, nogil=True)
+def refresh(group: Any) -> None:
+    """What scores cells, of all places, from sums and hyperparameters."""
+    for f in range(group.place.shape[0]):
+        for k in range(group.seen.shape[1]):
+            predict_place(group, f, k)
+
+
+def widened(group: RealTable, wider: int) -> RealTable:
+    """The same sums with room for more places; what scores is to be refreshed."""
+    more = wider - group.seen.shape[1]
+    return group._replace(
+        seen=np.pad(group.seen, ((0, 0), (0, more))),
+        sums=np.pad(group.sums, ((0, 0), (0, 0), (0, more))),
+        student=np.zeros((len(group.place), 4, wider)),
+    )
