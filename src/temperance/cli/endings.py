@@ -1,4 +1,4 @@
-"""How a command ends: well, with a mistake said in one line and status 2, or interrupted with 130."""
+"""How a command ends: well, with a mistake said in one line and status 2, or stopped with 130."""
 
 import contextlib
 import functools

@@ -1,0 +1,135 @@
+"""`temperance crosscat`: a model of a whole table, and questions to it, without writing Python."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from temperance.cli.cells import (
+    check_table,
+    check_written,
+    parse_cells,
+    parse_names,
+    parse_pairs,
+    write_frame,
+)
+from temperance.cli.endings import INTERRUPTED, check_folder, command_of
+from temperance.errors import unknown_name
+
+HELP = """A model of a whole table: which columns depend, what missing cells may be, which rows are odd.
+
+A table is a .csv or .parquet file with names in its first line; empty cells are missing. Columns may be
+categories, yes or no, numbers, counts, or numbers that are mostly one value.
+
+    temperance crosscat fit table.csv --out model.tmp
+
+    temperance crosscat dependence model.tmp --picture dependence.png
+
+    temperance crosscat impute model.tmp table.csv --out filled.csv
+
+    temperance crosscat sample model.tmp --num 5 --given age=40
+
+    temperance crosscat score model.tmp new.csv
+"""
+FIT_HELP = """Learn a table, and keep the model.
+
+The kinds of columns are guessed and shown first; `--kind` says otherwise, once for each column:
+
+    temperance crosscat fit table.csv --out model.tmp --kind zip=categorical --kind age=real
+
+Kinds are categorical, boolean, real, count and spike (a number that is mostly one value).
+
+Each of `--states` is one draw from the posterior, and answers are averaged over them: more are
+better, and `--workers` of them run side by side. The same seed gives the same states, however many
+workers. `--strategy anneal` begins with few rows and lets more in, which finds structure that
+`sequential` and `prior` miss; more `--passes` take longer and find more.
+
+Ctrl-C keeps what is done, saves the model as it is, and ends with status 130. With `--checkpoint`
+the same command goes on where it was.
+"""
+MODELS = {
+    "crosscat": "CrossCat",
+    "pitman-yor": "PitmanYorMixture",
+    "dirichlet": "DirichletProcessMixture",
+}
+
+crosscat = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode="markdown")
+command = command_of(crosscat)
+
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="What `fit` saved.")]
+TablePath = Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file.")]
+OutPath = Annotated[
+    Path | None, typer.Option(help="A .csv or .parquet file. [default: CSV to standard output]")
+]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same answer.")]
+
+
+@command(FIT_HELP)
+def fit(
+    table: TablePath,
+    out: Annotated[Path, typer.Option(help="Where the model is saved.")] = Path("model.tmp"),
+    kind: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=KIND", help="A column's kind. Repeatable.")
+    ] = None,
+    states: Annotated[int, typer.Option(help="Draws from the posterior.")] = 8,
+    passes: Annotated[float, typer.Option(help="How often, about, each row is looked at.")] = 20.0,
+    strategy: Annotated[str, typer.Option(help="anneal, sequential or prior.")] = "anneal",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
+    workers: Annotated[int | None, typer.Option(help="States side by side.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Stop after so long.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder to keep states in and to go on from.")
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="crosscat, or one view: pitman-yor or dirichlet.")
+    ] = "crosscat",
+    progress: Annotated[bool, typer.Option(help="Show progress.")] = True,
+) -> None:
+    """Learn a table, and keep the model."""
+    check_table(table)
+    check_folder(out)
+    if model not in MODELS:
+        raise unknown_name("--model", model, MODELS)
+    kinds = parse_pairs("--kind", kind or [])
+    raise NotImplementedError
+
+
+@command()
+def score(model: ModelPath, table: TablePath, out: OutPath = None) -> None:
+    """Write the log density of every row: the lower, the odder. Their mean is told as well."""
+    check_table(table)
+    check_written(out)
+    loaded = load(model)
+    import pandas as pd
+
+    scores = loaded.score_samples(table)
+    write_frame(pd.DataFrame({"log_density": scores}), out)
+    typer.echo(f"mean of {len(scores):,} rows: {scores.mean():.4f}", err=True)
+
+
+@command()
+def dependence(
+    model: ModelPath,
+    out: OutPath = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Also draw it there, as .png, .pdf or .svg.")
+    ] = None,
+) -> None:
+    """Write the probability that two columns depend: that they share a view."""
+    check_written(out)
+    if picture is not None:
+        check_folder(picture, "--picture")
+    found = load(model).dependence()
+    write_frame(found, out, index=True)
+    if picture is not None:
+        from temperance.report.crosscat_figures import dependence as draw
+
+        draw(found).savefig(picture)
+        typer.echo(f"Wrote {picture}", err=True)
+
+
+def load(path: Path) -> Any:
+    """The model that `fit` saved."""
+    from temperance.crosscat import load_model
+
+    return load_model(path)
