@@ -13,7 +13,7 @@ import typer
 
 from temperance._version import __version__
 from temperance.cli.arguments import load_problem, parse_move, parse_settings
-from temperance.cli.crosscat import crosscat
+from temperance.cli.crosscat import app as crosscat_app
 from temperance.cli.endings import INTERRUPTED, MISTAKE, check_folder, command_of
 
 HELP = """Tempered MCMC: draws from posteriors that defeat ordinary samplers, and log evidence.
@@ -51,7 +51,7 @@ app = typer.Typer(
 )  # fmt: skip
 
 
-app.add_typer(crosscat, name="crosscat")
+app.add_typer(crosscat_app, name="crosscat")
 command = command_of(app)
 
 

@@ -14,12 +14,13 @@ from temperance.cli.cells import (
     write_frame,
 )
 from temperance.cli.endings import INTERRUPTED, check_folder, command_of
-from temperance.errors import unknown_name
+from temperance.cli.fit_progress import fit_progress
+from temperance.errors import ArgumentError, unknown_name
 
-HELP = """A model of a whole table: which columns depend, what missing cells may be, which rows are odd.
+HELP = """A model of a whole table: what depends, what missing cells may be, which rows are odd.
 
-A table is a .csv or .parquet file with names in its first line; empty cells are missing. Columns may be
-categories, yes or no, numbers, counts, or numbers that are mostly one value.
+A table is a .csv or .parquet file with names in its first line; empty cells are missing. Columns
+are categories, yes or no, numbers, counts, or numbers that are mostly one value.
 
     temperance crosscat fit table.csv --out model.tmp
 
@@ -53,8 +54,8 @@ MODELS = {
     "dirichlet": "DirichletProcessMixture",
 }
 
-crosscat = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode="markdown")
-command = command_of(crosscat)
+app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode="markdown")
+command = command_of(app)
 
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="What `fit` saved.")]
 TablePath = Annotated[Path, typer.Argument(metavar="TABLE", help="A .csv or .parquet file.")]
@@ -91,7 +92,27 @@ def fit(
     if model not in MODELS:
         raise unknown_name("--model", model, MODELS)
     kinds = parse_pairs("--kind", kind or [])
-    raise NotImplementedError
+    from rich.console import Console
+
+    from temperance.crosscat import estimator
+    from temperance.crosscat.frames import open_frame
+    from temperance.crosscat.guess import guess_schema
+
+    opened = open_frame(table)
+    schema = guess_schema(opened, kinds)
+    Console(stderr=True).print(schema)
+    learner = getattr(estimator, MODELS[model])(
+        strategy, passes, states, num_workers=workers, random_state=seed
+    )
+    with fit_progress(progress) as heard:
+        learner.fit(
+            opened, schema=schema, callback=heard, max_seconds=max_seconds, checkpoint=checkpoint
+        )
+    learner.save(out)
+    typer.echo(told(learner))
+    typer.echo(f"Saved to {out}; `temperance crosscat --help` says what can be asked of it.")
+    if heard.interrupted:
+        raise typer.Exit(INTERRUPTED)
 
 
 @command()
@@ -105,6 +126,49 @@ def score(model: ModelPath, table: TablePath, out: OutPath = None) -> None:
     scores = loaded.score_samples(table)
     write_frame(pd.DataFrame({"log_density": scores}), out)
     typer.echo(f"mean of {len(scores):,} rows: {scores.mean():.4f}", err=True)
+
+
+@command()
+def impute(
+    model: ModelPath,
+    table: TablePath,
+    out: OutPath = None,
+    uncertainty: Annotated[
+        Path | None,
+        typer.Option(help="Also write how sure each filled cell is: .csv or .parquet."),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Of the intervals in that file.")] = 0.9,
+) -> None:
+    """Fill in missing cells, each given the others of its row."""
+    check_table(table)
+    check_written(out)
+    check_written(uncertainty, "--uncertainty")
+    filled, sure = load(model).impute(table, uncertainty=True, level=level)
+    write_frame(filled, out)
+    if uncertainty is not None:
+        write_frame(sure, uncertainty)
+
+
+@command()
+def sample(
+    model: ModelPath,
+    num: Annotated[int, typer.Option(help="Rows to draw.")] = 10,
+    columns: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Some columns. [default: all]")
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE", help="What is known of the rows. Repeatable."),
+    ] = None,
+    seed: Seed = 0,
+    out: OutPath = None,
+) -> None:
+    """Draw new rows, all with the cells that are given."""
+    check_written(out)
+    loaded = load(model)
+    known = parse_cells("--given", given or [], loaded.schema_)
+    names = parse_names("--columns", columns, loaded.schema_)
+    write_frame(loaded.sample(num, names, known, random_state=seed), out)
 
 
 @command()
@@ -130,6 +194,19 @@ def dependence(
 
 def load(path: Path) -> Any:
     """The model that `fit` saved."""
-    from temperance.crosscat import load_model
+    if not path.is_file():
+        raise ArgumentError(f"{path}: there is no such file; wanted a model that `fit` saved")
+    from temperance.crosscat.estimator import CrossCat
 
-    return load_model(path)
+    return CrossCat.load(path)
+
+
+def told(learner: Any) -> str:
+    """What was learned, in a few lines: each state's views, and the clusters in them."""
+    lines = []
+    for number, state in enumerate(learner.states_):
+        clusters = [len(view.log_mass) - 1 for view in state.views]
+        shown = ", ".join(map(str, clusters))
+        words = f"{len(clusters)} views with {shown} clusters, log joint {state.log_joint:.1f}"
+        lines.append(f"state {number + 1}: {words}")
+    return "\n".join(lines)
