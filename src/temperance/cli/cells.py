@@ -70,6 +70,21 @@ def check_written(path: Path | None, option: str = "--out") -> None:
         raise ArgumentError(f"{option} {path}: there is no folder {path.parent}")
 
 
+def read_frame(path: Path, schema: Any) -> Any:
+    """A file as a pandas frame; columns that are text in `schema` stay text."""
+    from temperance.crosscat.table_files import is_parquet, read_csv
+
+    if is_parquet(path):
+        import pandas as pd
+
+        return pd.read_parquet(path)
+    text = [
+        column.name for column in schema.columns
+        if column.values and all(isinstance(value, str) for value in column.values)
+    ]  # fmt: skip
+    return read_csv(path, text)
+
+
 def write_frame(frame: Any, path: Path | None, index: bool = False) -> None:
     """A frame as CSV or Parquet by its suffix, or as CSV to standard output."""
     import typer

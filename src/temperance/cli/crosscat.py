@@ -11,6 +11,7 @@ from temperance.cli.cells import (
     parse_cells,
     parse_names,
     parse_pairs,
+    read_frame,
     write_frame,
 )
 from temperance.cli.endings import INTERRUPTED, check_folder, command_of
@@ -72,6 +73,10 @@ def fit(
     kind: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=KIND", help="A column's kind. Repeatable.")
     ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column to leave out, such as a name. Repeatable."),
+    ] = None,
     states: Annotated[int, typer.Option(help="Draws from the posterior.")] = 8,
     passes: Annotated[float, typer.Option(help="How often, about, each row is looked at.")] = 20.0,
     strategy: Annotated[str, typer.Option(help="anneal, sequential or prior.")] = "anneal",
@@ -91,7 +96,7 @@ def fit(
     check_folder(out)
     if model not in MODELS:
         raise unknown_name("--model", model, MODELS)
-    kinds = parse_pairs("--kind", kind or [])
+    kinds = parse_pairs("--kind", kind or []) | dict.fromkeys(drop or [])
     from rich.console import Console
 
     from temperance.crosscat import estimator
@@ -143,7 +148,10 @@ def impute(
     check_table(table)
     check_written(out)
     check_written(uncertainty, "--uncertainty")
-    filled, sure = load(model).impute(table, uncertainty=True, level=level)
+    loaded = load(model)
+    # As a frame, so that columns which the model does not know stay as they are.
+    frame = read_frame(table, loaded.schema_)
+    filled, sure = loaded.impute(frame, uncertainty=True, level=level)
     write_frame(filled, out)
     if uncertainty is not None:
         write_frame(sure, uncertainty)
@@ -207,6 +215,8 @@ def told(learner: Any) -> str:
     for number, state in enumerate(learner.states_):
         clusters = [len(view.log_mass) - 1 for view in state.views]
         shown = ", ".join(map(str, clusters))
-        words = f"{len(clusters)} views with {shown} clusters, log joint {state.log_joint:.1f}"
-        lines.append(f"state {number + 1}: {words}")
+        lines.append(
+            f"state {number + 1}: views {len(clusters)}, clusters {shown}, "
+            f"log joint {state.log_joint:.1f}"
+        )
     return "\n".join(lines)
