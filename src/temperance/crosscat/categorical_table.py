@@ -16,10 +16,10 @@ Entries are written as weight + count from whole counts, never added to, so that
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from temperance.crosscat.compiled import compiled, reordered
 
 GROUP = 16
-REORDER = {"reassoc", "contract", "nsz"}
 U = np.uint64
 
 
@@ -65,43 +65,42 @@ def categorical_table(
     )
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@compiled
 def find_slots(group: Any, row: int) -> None:
     """The slots of a row's cells, for scoring and for updates."""
-    for f in range(group.place.shape[0]):
-        group.slots[f] = U(group.start[f] + np.int64(group.codes[row, group.place[f]]))
+    codes, place, start, slots = group.codes, group.place, group.start, group.slots
+    for f in range(U(place.shape[0])):
+        slots[f] = U(start[f]) + U(codes[row, place[f]])
 
 
-@njit(cache=True, nogil=True, boundscheck=False, fastmath=REORDER)
-def multiply_cells(group: Any, used: int, stride: int, product: Any) -> None:
-    """Multiplies the predictives of the row's cells, over frequencies, into `product` of every place."""
-    num, lanes, step = U(group.place.shape[0]), U(used), U(stride)
-    t, slots = group.table, group.slots
+@reordered
+def multiply_cells(group: Any, used: int, product: Any) -> None:
+    """Multiplies the predictives of the row's cells, over frequencies, into `product`, by place."""
+    slots, scale, t, inverse = group.slots, group.scale, group.table, group.inverse
+    num, lanes, step = U(slots.shape[0]), U(used), U(product.shape[0])
     first, block = U(0), U(0)
     while first < num:
         end = min(first + U(GROUP), num)
-        scale = 1.0
+        scaled = 1.0
         for f in range(first, end):
-            scale *= group.scale[slots[f]]
+            scaled *= scale[slots[f]]
         f = first
         while f + U(8) <= end:
-            a, b, c, d = (
-                slots[f] * step,
-                slots[f + U(1)] * step,
-                slots[f + U(2)] * step,
-                slots[f + U(3)] * step,
-            )
-            p, q, r, s = (
-                slots[f + U(4)] * step,
-                slots[f + U(5)] * step,
-                slots[f + U(6)] * step,
-                slots[f + U(7)] * step,
-            )
+            a, b = slots[f] * step, slots[f + U(1)] * step
+            c, d = slots[f + U(2)] * step, slots[f + U(3)] * step
+            p, q = slots[f + U(4)] * step, slots[f + U(5)] * step
+            r, s = slots[f + U(6)] * step, slots[f + U(7)] * step
             for k in range(lanes):
-                product[k] *= np.float64((t[a + k] * t[b + k]) * (t[c + k] * t[d + k])) * np.float64(
-                    (t[p + k] * t[q + k]) * (t[r + k] * t[s + k])
-                )
+                product[k] *= np.float64(
+                    (t[a + k] * t[b + k]) * (t[c + k] * t[d + k])
+                ) * np.float64((t[p + k] * t[q + k]) * (t[r + k] * t[s + k]))
             f += U(8)
+        while f + U(4) <= end:
+            a, b = slots[f] * step, slots[f + U(1)] * step
+            c, d = slots[f + U(2)] * step, slots[f + U(3)] * step
+            for k in range(lanes):
+                product[k] *= np.float64((t[a + k] * t[b + k]) * (t[c + k] * t[d + k]))
+            f += U(4)
         while f < end:
             a = slots[f] * step
             for k in range(lanes):
@@ -109,12 +108,12 @@ def multiply_cells(group: Any, used: int, stride: int, product: Any) -> None:
             f += U(1)
         at = block * step
         for k in range(lanes):
-            product[k] *= group.inverse[at + k] * scale
+            product[k] *= inverse[at + k] * scaled
         block += U(1)
         first = end
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_frequency(group: Any) -> float:
     """The log of what `multiply_cells` divides by, of the row whose slots are found."""
     found = 0.0
@@ -123,56 +122,64 @@ def log_frequency(group: Any) -> float:
     return found
 
 
-@njit(cache=True, nogil=True)
-def log_cells(group: Any, k: int, stride: int, size: int) -> float:
+@compiled
+def log_cells(group: Any, k: int, size: Any) -> float:
     """The log of `multiply_cells` at place k, for rows whose products leave the range of numbers."""
     found = 0.0
     for f in range(group.place.shape[0]):
         slot = group.slots[f]
         if slot != U(group.missing[f]):
-            seen = size if f < group.num_full else group.counts[group.missing[f] * stride + k]
-            above = np.float64(group.table[slot * U(stride) + U(k)])
+            seen = size[k]
+            if f >= group.num_full:
+                seen = group.counts[group.missing[f] * size.shape[0] + k]
+            above = np.float64(group.table[slot * U(size.shape[0]) + U(k)])
             found += np.log(above / (group.total[f] + seen) * group.scale[slot])
     return found
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
-def change_counts(group: Any, k: int, stride: int, sign: int) -> None:
+@compiled
+def change_counts(group: Any, k: int, size: Any, sign: int) -> None:
     """The row whose slots are found enters place k (sign 1) or leaves it (-1)."""
-    step, place, one = U(stride), U(k), np.int32(sign)
-    num_full, num = U(group.num_full), U(group.place.shape[0])
-    for f in range(num_full):
-        _change(group, group.slots[f], step, place, one)
-    for f in range(num_full, num):
-        gap = U(group.missing[f])
-        if group.slots[f] != gap:
-            _change(group, group.slots[f], step, place, one)
-            _change(group, gap, step, place, one)
+    slots, missing, weight, counts, table = (
+        group.slots, group.missing, group.weight, group.counts, group.table
+    )  # fmt: skip
+    step, place, one = U(size.shape[0]), U(k), np.int32(sign)
+    for f in range(U(group.num_full)):
+        slot = slots[f]
+        at = slot * step + place
+        count = counts[at] + one
+        counts[at] = count
+        table[at] = weight[slot] + np.float32(count)
+    for f in range(U(group.num_full), U(slots.shape[0])):
+        if slots[f] != U(missing[f]):
+            for slot in (slots[f], U(missing[f])):
+                at = slot * step + place
+                count = counts[at] + one
+                counts[at] = count
+                table[at] = weight[slot] + np.float32(count)
+    divide_place(group, k, size)
 
 
-@njit(cache=True, nogil=True, boundscheck=False, inline="always")
-def _change(group: Any, slot: Any, step: Any, place: Any, one: Any) -> None:
-    at = slot * step + place
-    count = group.counts[at] + one
-    group.counts[at] = count
-    group.table[at] = group.weight[slot] + np.float32(count)
-
-
-@njit(cache=True, nogil=True, boundscheck=False, fastmath=REORDER)
-def divide_place(group: Any, k: int, stride: int, size: int) -> None:
-    """The common denominators of place k, which has `size` rows."""
-    num, rows = group.place.shape[0], np.float64(size)
-    for block in range((num + GROUP - 1) // GROUP):
+@reordered
+def divide_place(group: Any, k: int, size: Any) -> None:
+    """The common denominators of place k."""
+    total, missing, counts, inverse = group.total, group.missing, group.counts, group.inverse
+    num, full, step = U(total.shape[0]), U(group.num_full), U(size.shape[0])
+    rows = np.float64(size[k])
+    first, at = U(0), U(k)
+    while first < num:
+        end = min(first + U(GROUP), num)
         below = 1.0
-        end = min((block + 1) * GROUP, num)
-        for f in range(block * GROUP, min(end, group.num_full)):
-            below *= group.total[f] + rows
-        for f in range(max(block * GROUP, group.num_full), end):
-            below *= group.total[f] + group.counts[group.missing[f] * stride + k]
-        group.inverse[block * stride + k] = 1.0 / below
+        for f in range(first, min(end, full)):
+            below *= total[f] + rows
+        for f in range(max(first, full), end):
+            below *= total[f] + counts[U(missing[f]) * step + U(k)]
+        inverse[at] = 1.0 / below
+        at += step
+        first = end
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def set_weights(group: Any, f: int, weights: Any) -> None:
     """New weights of the view's feature f: its known values, then those never seen. `refresh` makes them count."""
     group.total[f] = weights.sum()
@@ -181,7 +188,7 @@ def set_weights(group: Any, f: int, weights: Any) -> None:
     group.weight[group.missing[f]] = group.total[f]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def recount(group: Any, labels: Any, rows: Any, stride: int) -> None:
     """All counts again, of the rows that are in."""
     group.counts[:] = 0
@@ -195,7 +202,7 @@ def recount(group: Any, labels: Any, rows: Any, stride: int) -> None:
                     group.counts[gap * U(stride) + U(labels[row])] += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def refresh(group: Any, size: Any) -> None:
     """Tables and denominators of all places, from counts and weights."""
     stride = size.shape[0]
@@ -203,7 +210,7 @@ def refresh(group: Any, size: Any) -> None:
         for at in range(slot * stride, (slot + 1) * stride):
             group.table[at] = group.weight[slot] + np.float32(group.counts[at])
     for k in range(stride):
-        divide_place(group, k, stride, size[k])
+        divide_place(group, k, size)
 
 
 def widened(group: CategoricalTable, stride: int, wider: int) -> CategoricalTable:

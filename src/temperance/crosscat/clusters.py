@@ -16,7 +16,8 @@ two would put every feature's counts into the same lines of the cache.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from temperance.crosscat.compiled import compiled
 
 LANES = 16
 NUM_CLUSTERS, NUM_ROWS, EMPTY, USED = 0, 1, 2, 3
@@ -52,24 +53,23 @@ def empty_clusters(num_rows: int, alpha: float, d: float, stride: int = LANES) -
     return clusters
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def weigh_places(clusters: Any) -> None:
     """The masses of all places, from their sizes and the process's parameters."""
-    alpha, d = clusters.params
     num, rows = 0, 0
     for k in range(clusters.size.shape[0]):
         size = clusters.size[k]
-        clusters.mass[k] = size - d if size > 0 else 0.0
+        clusters.mass[k] = size - clusters.params[1] if size > 0 else 0.0
         num += size > 0
         rows += size
     clusters.head[NUM_CLUSTERS] = num
     clusters.head[NUM_ROWS] = rows
     clusters.head[EMPTY] = FULL
-    _choose_empty(clusters, alpha, d)
+    _choose_empty(clusters)
 
 
-@njit(cache=True, nogil=True)
-def _choose_empty(clusters: Any, alpha: float, d: float) -> None:
+@compiled
+def _choose_empty(clusters: Any) -> None:
     """The lowest hole becomes the empty table, if there is one, and the lanes in use are counted."""
     stride = clusters.size.shape[0]
     empty = 0
@@ -82,40 +82,42 @@ def _choose_empty(clusters: Any, alpha: float, d: float) -> None:
         clusters.head[EMPTY] = FULL
     else:
         clusters.head[EMPTY] = empty
-        clusters.mass[empty] = alpha + d * clusters.head[NUM_CLUSTERS]
+        clusters.mass[empty] = clusters.params[0] + clusters.params[1] * clusters.head[NUM_CLUSTERS]
         last = max(last, empty + 1)
     clusters.head[USED] = LANES * ((last + LANES - 1) // LANES)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def seat(clusters: Any, row: int, k: int) -> None:
     """A row sits down at place k."""
+    size, head = clusters.size, clusters.head
     clusters.labels[row] = k
-    clusters.size[k] += 1
-    clusters.head[NUM_ROWS] += 1
-    alpha, d = clusters.params
-    clusters.mass[k] = clusters.size[k] - d
-    if clusters.size[k] == 1:
-        clusters.head[NUM_CLUSTERS] += 1
-        _choose_empty(clusters, alpha, d)
+    size[k] += 1
+    head[NUM_ROWS] += 1
+    if size[k] > 1:
+        clusters.mass[k] = size[k] - clusters.params[1]
+    else:
+        clusters.mass[k] = 1.0 - clusters.params[1]
+        head[NUM_CLUSTERS] += 1
+        _choose_empty(clusters)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def unseat(clusters: Any, row: int) -> int:
     """A row stands up; returns the place it leaves."""
+    size, head = clusters.size, clusters.head
     k = clusters.labels[row]
     clusters.labels[row] = ABSENT
-    clusters.size[k] -= 1
-    clusters.head[NUM_ROWS] -= 1
-    alpha, d = clusters.params
-    if clusters.size[k] > 0:
-        clusters.mass[k] = clusters.size[k] - d
+    size[k] -= 1
+    head[NUM_ROWS] -= 1
+    if size[k] > 0:
+        clusters.mass[k] = size[k] - clusters.params[1]
     else:
         clusters.mass[k] = 0.0
-        clusters.head[NUM_CLUSTERS] -= 1
-        if clusters.head[EMPTY] != FULL:
-            clusters.mass[clusters.head[EMPTY]] = 0.0
-        _choose_empty(clusters, alpha, d)
+        head[NUM_CLUSTERS] -= 1
+        if head[EMPTY] != FULL:
+            clusters.mass[head[EMPTY]] = 0.0
+        _choose_empty(clusters)
     return k
 
 

@@ -9,7 +9,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from temperance.crosscat.compiled import compiled
 
 SHAPE, CONSTANT, SLOPE = 0, 1, 2
 
@@ -38,24 +39,24 @@ def count_table(values: Any, place: Any, stride: int) -> CountTable:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_logs(group: Any, row: int, used: int, logs: Any) -> None:
     """Adds the log predictives of the row's cells to `logs` of every place."""
-    for f in range(group.place.shape[0]):
-        x = group.values[row, group.place[f]]
+    values, place, binomial = group.values, group.place, group.binomial
+    for f in range(place.shape[0]):
+        x = values[row, place[f]]
         if x >= 0:
-            binomial = group.binomial[f]
             choose = math.lgamma(x + 1.0)
             for k in range(used):
                 logs[k] += (
-                    math.lgamma(binomial[SHAPE, k] + x)
+                    math.lgamma(binomial[f, SHAPE, k] + x)
                     - choose
-                    + binomial[CONSTANT, k]
-                    + binomial[SLOPE, k] * x
+                    + binomial[f, CONSTANT, k]
+                    + binomial[f, SLOPE, k] * x
                 )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def change_sums(group: Any, row: int, k: int, sign: int) -> None:
     """A row enters place k (sign 1) or leaves it (-1)."""
     for f in range(group.place.shape[0]):
@@ -66,7 +67,7 @@ def change_sums(group: Any, row: int, k: int, sign: int) -> None:
             predict_place(group, f, k)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def predict_place(group: Any, f: int, k: int) -> None:
     """What scores the next cell of feature f at place k."""
     a, b = group.hyper[f]
@@ -77,7 +78,7 @@ def predict_place(group: Any, f: int, k: int) -> None:
     binomial[SLOPE, k] = -math.log(rate + 1.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def recount(group: Any, labels: Any, rows: Any) -> None:
     """All sums again, of the rows that are in."""
     group.seen[:] = 0
@@ -90,7 +91,7 @@ def recount(group: Any, labels: Any, rows: Any) -> None:
                 group.sums[f, labels[row]] += x
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def refresh(group: Any) -> None:
     """What scores cells, of all places, from sums and hyperparameters."""
     for f in range(group.place.shape[0]):

@@ -16,7 +16,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from temperance.crosscat.compiled import compiled
 
 SUM, SUM_LOW, SQUARES, SQUARES_LOW = 0, 1, 2, 3
 CENTRE, INVERSE, POWER, CONSTANT = 0, 1, 2, 3
@@ -46,21 +47,21 @@ def real_table(values: Any, place: Any, stride: int) -> RealTable:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_logs(group: Any, row: int, used: int, logs: Any) -> None:
     """Adds the log predictives of the row's cells to `logs` of every place."""
-    for f in range(group.place.shape[0]):
-        x = group.values[row, group.place[f]]
+    values, place, student = group.values, group.place, group.student
+    for f in range(place.shape[0]):
+        x = values[row, place[f]]
         if not math.isnan(x):
-            student = group.student[f]
             for k in range(used):
-                away = x - student[CENTRE, k]
-                logs[k] += student[CONSTANT, k] - student[POWER, k] * math.log(
-                    1.0 + away * away * student[INVERSE, k]
+                away = x - student[f, CENTRE, k]
+                logs[k] += student[f, CONSTANT, k] - student[f, POWER, k] * math.log(
+                    1.0 + away * away * student[f, INVERSE, k]
                 )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def change_sums(group: Any, row: int, k: int, sign: int) -> None:
     """A row enters place k (sign 1) or leaves it (-1)."""
     for f in range(group.place.shape[0]):
@@ -70,7 +71,7 @@ def change_sums(group: Any, row: int, k: int, sign: int) -> None:
             predict_place(group, f, k)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _count(group: Any, f: int, k: int, x: float, sign: int) -> None:
     seen = group.seen[f, k] + sign
     group.seen[f, k] = seen
@@ -85,7 +86,7 @@ def _count(group: Any, f: int, k: int, x: float, sign: int) -> None:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _two_sum(high: float, low: float, x: float, y: float) -> tuple[float, float]:
     """(high + low) + (x + y), with what rounding loses."""
     total = high + x
@@ -96,7 +97,7 @@ def _two_sum(high: float, low: float, x: float, y: float) -> tuple[float, float]
     return result, lost - (result - total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _two_square(x: float) -> tuple[float, float]:
     """x^2, and what rounding loses of it (Dekker)."""
     square = x * x
@@ -106,7 +107,7 @@ def _two_square(x: float) -> tuple[float, float]:
     return square, ((upper * upper - square) + 2.0 * upper * lower) + lower * lower
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mean_and_squares(group: Any, f: int, k: int) -> tuple[float, float]:
     """The mean of the cells of place k, and the sum of squares about it."""
     n = group.seen[f, k]
@@ -123,7 +124,7 @@ def mean_and_squares(group: Any, f: int, k: int) -> tuple[float, float]:
     return mean, max(high + low, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _lost_product(x: float, y: float) -> float:
     """What rounding loses of x y (Dekker)."""
     product = x * y
@@ -137,12 +138,12 @@ def _lost_product(x: float, y: float) -> float:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _products(x: float, high: float, low: float) -> Any:
     return ((x * high, _lost_product(x, high)), (x * low, 0.0))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def predict_place(group: Any, f: int, k: int) -> None:
     """What scores the next cell of feature f at place k."""
     mu, kappa, nu, sigma2 = group.hyper[f]
@@ -162,7 +163,7 @@ def predict_place(group: Any, f: int, k: int) -> None:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def recount(group: Any, labels: Any, rows: Any) -> None:
     """All sums again, of the rows that are in."""
     group.seen[:] = 0
@@ -174,7 +175,7 @@ def recount(group: Any, labels: Any, rows: Any) -> None:
                 _count(group, f, labels[row], x, 1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def refresh(group: Any) -> None:
     """What scores cells, of all places, from sums and hyperparameters."""
     for f in range(group.place.shape[0]):

@@ -15,11 +15,16 @@ the same list alone.
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-from numba import njit
-
-from temperance.crosscat import categorical_table, count_table, real_table
+from temperance.crosscat import count_table, real_table
+from temperance.crosscat.categorical_table import (
+    change_counts,
+    find_slots,
+    log_cells,
+    log_frequency,
+    multiply_cells,
+)
 from temperance.crosscat.clusters import EMPTY, FULL, NUM_ROWS, USED, seat, unseat
+from temperance.crosscat.compiled import compiled, reordered
 
 LEAST, MOST = 1e-290, 1e290
 
@@ -36,80 +41,87 @@ class ViewTables(NamedTuple):
     logs: Any  # float64[stride]
 
 
-@njit(cache=True, nogil=True)
-def _has_logs(tables: Any) -> bool:
-    return tables.real.place.shape[0] + tables.count.place.shape[0] > 0
-
-
-@njit(cache=True, nogil=True)
-def _find(tables: Any, row: int) -> None:
-    categorical_table.find_slots(tables.narrow, row)
-    categorical_table.find_slots(tables.wide, row)
-
-
-@njit(cache=True, nogil=True)
-def _change(tables: Any, row: int, k: int, sign: int) -> None:
-    """The row, whose slots are found, is counted at place k, or no longer."""
-    size = tables.clusters.size
-    stride = size.shape[0]
-    if tables.narrow.place.shape[0] > 0:
-        categorical_table.change_counts(tables.narrow, k, stride, sign)
-        categorical_table.divide_place(tables.narrow, k, stride, size[k])
-    if tables.wide.place.shape[0] > 0:
-        categorical_table.change_counts(tables.wide, k, stride, sign)
-        categorical_table.divide_place(tables.wide, k, stride, size[k])
-    real_table.change_sums(tables.real, row, k, sign)
-    count_table.change_sums(tables.count, row, k, sign)
-
-
-@njit(cache=True, nogil=True)
-def _enter(tables: Any, row: int, k: int) -> None:
-    seat(tables.clusters, row, k)
-    _change(tables, row, k, 1)
-
-
-@njit(cache=True, nogil=True)
+@compiled
 def enter_row(tables: Any, row: int, k: int) -> None:
     """A row enters place k: a cluster, or the empty table."""
-    _find(tables, row)
-    _enter(tables, row, k)
+    find_slots(tables.narrow, row)
+    find_slots(tables.wide, row)
+    seat(tables.clusters, row, k)
+    _change(tables.narrow, tables.wide, tables.real, tables.count, tables.clusters.size, row, k, 1)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def leave_row(tables: Any, row: int) -> int:
     """A row leaves; returns the place it leaves."""
-    _find(tables, row)
+    find_slots(tables.narrow, row)
+    find_slots(tables.wide, row)
     k = unseat(tables.clusters, row)
-    _change(tables, row, k, -1)
+    _change(tables.narrow, tables.wide, tables.real, tables.count, tables.clusters.size, row, k, -1)
     return k
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def weigh_row(tables: Any, row: int) -> tuple[float, float]:
     """Fills `weights` with (*) up to a factor; returns their sum and the factor's log."""
-    clusters = tables.clusters
-    _find(tables, row)
-    used, stride = clusters.head[USED], clusters.size.shape[0]
-    weights = tables.weights
+    find_slots(tables.narrow, row)
+    find_slots(tables.wide, row)
+    return _weigh(
+        tables.clusters, tables.narrow, tables.wide, tables.real, tables.count, tables.weights,
+        tables.logs, row,
+    )  # fmt: skip
+
+
+@compiled
+def _change(
+    narrow: Any, wide: Any, real: Any, count: Any, size: Any, row: int, k: int, sign: int
+) -> None:
+    """The row, whose slots are found, is counted at place k, or no longer."""
+    change_counts(narrow, k, size, sign)
+    if wide.place.shape[0] > 0:
+        change_counts(wide, k, size, sign)
+    if real.place.shape[0] > 0:
+        real_table.change_sums(real, row, k, sign)
+    if count.place.shape[0] > 0:
+        count_table.change_sums(count, row, k, sign)
+
+
+@compiled
+def _weigh(
+    clusters: Any, narrow: Any, wide: Any, real: Any, count: Any, weights: Any, logs: Any, row: int
+) -> tuple[float, float]:
+    """Weights of the row whose slots are found."""
+    used = clusters.head[USED]
     for k in range(used):
         weights[k] = clusters.mass[k]
-    if tables.narrow.place.shape[0] > 0:
-        categorical_table.multiply_cells(tables.narrow, used, stride, weights)
-    if tables.wide.place.shape[0] > 0:
-        categorical_table.multiply_cells(tables.wide, used, stride, weights)
+    multiply_cells(narrow, used, weights)
+    if wide.place.shape[0] > 0:
+        multiply_cells(wide, used, weights)
     factor = 0.0
-    if _has_logs(tables):
-        factor = _log_part(tables, row, used)
-        for k in range(used):
-            if weights[k] > 0.0:
-                weights[k] *= math.exp(tables.logs[k] - factor)
+    if real.place.shape[0] + count.place.shape[0] > 0:
+        logs[:used] = 0.0
+        real_table.add_logs(real, row, used, logs)
+        count_table.add_logs(count, row, used, logs)
+        factor = _multiply_logs(clusters.mass, logs, used, weights)
     total = _sum(weights, used)
     if not LEAST < total < MOST:
-        return _weigh_by_logs(tables, row, used)
+        total, factor = _weigh_by_logs(clusters, narrow, wide, real, count, weights, logs, row)
     return total, factor
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
+@compiled
+def _multiply_logs(mass: Any, logs: Any, used: int, weights: Any) -> float:
+    """Multiplies exp(logs) into weights, over the largest that counts, whose log is returned."""
+    largest = -math.inf
+    for k in range(used):
+        if mass[k] > 0.0:
+            largest = max(largest, logs[k])
+    for k in range(used):
+        if mass[k] > 0.0:
+            weights[k] *= math.exp(logs[k] - largest)
+    return largest
+
+
+@reordered
 def _sum(weights: Any, used: int) -> float:
     total = 0.0
     for k in range(used):
@@ -117,88 +129,97 @@ def _sum(weights: Any, used: int) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
-def _log_part(tables: Any, row: int, used: int) -> float:
-    """Fills `logs` with the features that are scored by logarithms; returns the largest that counts."""
-    logs = tables.logs
-    for k in range(used):
-        logs[k] = 0.0
-    real_table.add_logs(tables.real, row, used, logs)
-    count_table.add_logs(tables.count, row, used, logs)
-    largest = -math.inf
-    for k in range(used):
-        if tables.clusters.mass[k] > 0.0:
-            largest = max(largest, logs[k])
-    return largest
-
-
-@njit(cache=True, nogil=True)
-def _weigh_by_logs(tables: Any, row: int, used: int) -> tuple[float, float]:
+@compiled
+def _weigh_by_logs(
+    clusters: Any, narrow: Any, wide: Any, real: Any, count: Any, weights: Any, logs: Any, row: int
+) -> tuple[float, float]:
     """The same weights by logarithms throughout."""
-    clusters, weights, logs = tables.clusters, tables.weights, tables.logs
-    stride = clusters.size.shape[0]
-    _log_part(tables, row, used)
-    largest = -math.inf
+    used = clusters.head[USED]
+    logs[:used] = 0.0
+    real_table.add_logs(real, row, used, logs)
+    count_table.add_logs(count, row, used, logs)
     for k in range(used):
+        weights[k] = 0.0
         if clusters.mass[k] > 0.0:
+            weights[k] = 1.0
             logs[k] += math.log(clusters.mass[k])
-            logs[k] += categorical_table.log_cells(tables.narrow, k, stride, clusters.size[k])
-            logs[k] += categorical_table.log_cells(tables.wide, k, stride, clusters.size[k])
-            largest = max(largest, logs[k])
-    for k in range(used):
-        weights[k] = math.exp(logs[k] - largest) if clusters.mass[k] > 0.0 else 0.0
-    return _sum(weights, used), largest
+            logs[k] += log_cells(narrow, k, clusters.size) + log_cells(wide, k, clusters.size)
+    factor = _multiply_logs(clusters.mass, logs, used, weights)
+    return _sum(weights, used), factor
 
 
-@njit(cache=True, nogil=True)
-def log_predictive(tables: Any, total: float, factor: float) -> float:
+@compiled
+def log_predictive(clusters: Any, narrow: Any, wide: Any, total: float, factor: float) -> float:
     """log p(x | pi) of the row that was weighed."""
-    clusters = tables.clusters
     return (
-        math.log(total)
+        math.log(total / (clusters.head[NUM_ROWS] + clusters.params[0]))
         + factor
-        + categorical_table.log_frequency(tables.narrow)
-        + categorical_table.log_frequency(tables.wide)
-        - math.log(clusters.head[NUM_ROWS] + clusters.params[0])
+        + log_frequency(narrow)
+        + log_frequency(wide)
     )
 
 
-@njit(cache=True, nogil=True)
-def draw_place(tables: Any, total: float, rng: Any) -> int:
-    """A place, with probability proportional to `weights`."""
+@compiled
+def draw_place(weights: Any, used: int, total: float, rng: Any) -> int:
+    """A place, with probability proportional to `weights`, whose sum is `total`."""
     left = rng.random() * total
-    used = tables.clusters.head[USED]
     chosen = 0
     for k in range(used):
-        weight = tables.weights[k]
-        if weight > 0.0:
+        if weights[k] > 0.0:
             chosen = k
-            left -= weight
+            left -= weights[k]
             if left < 0.0:
                 break
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def run_steps(tables: Any, steps: Any, begin: int, rng: Any, weighed: bool) -> tuple[int, float]:
     """Follows `steps` from `begin`: row r enters where a step is r, and leaves where it is -1 - r.
 
-    Returns how far it came, which is short of the end where all places are taken and more room is needed, and the sum of
-    log p(x | pi) over entries less that over removals if `weighed`, and 0 otherwise.
+    Returns how far it came, which is short of the end where all places are taken and more room is
+    needed, and, if `weighed`, the sum of log p(x | pi) over entries less that over removals.
     """
+    # Taken apart once: a tuple's arrays are counted references, and counting costs in a loop.
+    clusters, narrow, wide = tables.clusters, tables.narrow, tables.wide
+    real, count, weights, logs = tables.real, tables.count, tables.weights, tables.logs
+    head, size, mass = clusters.head, clusters.size, clusters.mass
+    num_wide, num_real, num_count = wide.place.shape[0], real.place.shape[0], count.place.shape[0]
+    # Products of the narrow features are all there is to score.
+    quick = num_wide + num_real + num_count == 0 and not weighed
     log_weight = 0.0
     for i in range(begin, steps.shape[0]):
-        if tables.clusters.head[EMPTY] == FULL:
+        if head[EMPTY] == FULL:
             return i, log_weight
-        step = steps[i]
-        if step >= 0:
-            total, factor = weigh_row(tables, step)
-            if weighed:
-                log_weight += log_predictive(tables, total, factor)
-            _enter(tables, step, draw_place(tables, total, rng))
+        sign = 1 if steps[i] >= 0 else -1
+        row = steps[i] if sign > 0 else -1 - steps[i]
+        find_slots(narrow, row)
+        if num_wide > 0:
+            find_slots(wide, row)
+        k = -1
+        if sign < 0:
+            k = unseat(clusters, row)
         else:
-            leave_row(tables, -1 - step)
-            if weighed:
-                total, factor = weigh_row(tables, -1 - step)
-                log_weight -= log_predictive(tables, total, factor)
+            used, total = head[USED], 0.0
+            if quick:
+                for j in range(used):
+                    weights[j] = mass[j]
+                multiply_cells(narrow, used, weights)
+                total = _sum(weights, used)
+            if not LEAST < total < MOST:
+                total, factor = _weigh(clusters, narrow, wide, real, count, weights, logs, row)
+                if weighed:
+                    log_weight += log_predictive(clusters, narrow, wide, total, factor)
+            k = draw_place(weights, used, total, rng)
+            seat(clusters, row, k)
+        change_counts(narrow, k, size, sign)
+        if num_wide > 0:
+            change_counts(wide, k, size, sign)
+        if num_real > 0:
+            real_table.change_sums(real, row, k, sign)
+        if num_count > 0:
+            count_table.change_sums(count, row, k, sign)
+        if weighed and sign < 0:
+            total, factor = _weigh(clusters, narrow, wide, real, count, weights, logs, row)
+            log_weight -= log_predictive(clusters, narrow, wide, total, factor)
     return steps.shape[0], log_weight

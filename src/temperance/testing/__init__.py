@@ -11,6 +11,7 @@ from temperance.testing import (
     minibatches,
     refreshes,
     subsamples,
+    tables,
 )
 from temperance.testing.constant_swaps import ConstantSwaps, ResetToRung
 from temperance.testing.invariance import Verdict, invariance, reversibility, sequential
@@ -47,5 +48,6 @@ __all__ = [
     "reversibility",
     "sequential",
     "subsamples",
+    "tables",
     "two_modes",
 ]

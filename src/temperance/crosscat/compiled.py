@@ -1,0 +1,74 @@
+"""What Numba compiles: once for each set of types, kept on disk, without the interpreter's lock.
+
+Sizes are data to a kernel and never part of its type. Divisions follow IEEE 754 and do not raise.
+
+A tool that checks annotations at run time wraps each function before its decorators see it, and
+Numba can read only what was written. So a function is compiled from what its wrappers stand around.
+
+Numba looks at the file of a function to see whether what it kept still holds, and not at the files
+of the functions that it calls. So what is kept lies in a folder that is named for all the sources
+here together, in the user's cache folder or where TEMPERANCE_CACHE says.
+"""
+
+import contextlib
+import hashlib
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import config
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _named_for_sources() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _folder() -> Path | None:
+    """Where compiled kernels are kept, if anywhere."""
+    from platformdirs import user_cache_dir
+
+    chosen = os.environ.get("TEMPERANCE_CACHE", "")
+    if chosen == "off":
+        return None
+    return Path(chosen or user_cache_dir("temperance")) / "numba" / _named_for_sources()
+
+
+FOLDER = _folder()
+
+
+@contextlib.contextmanager
+def _kept() -> Iterator[None]:
+    before = config.CACHE_DIR
+    if not before:
+        config.CACHE_DIR = str(FOLDER)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+def _compiled(function: Function, fastmath: Any) -> Function:
+    with _kept():
+        made = numba.njit(
+            inspect.unwrap(function), cache=FOLDER is not None, nogil=True, error_model="numpy",
+            fastmath=fastmath,
+        )  # fmt: skip
+    return cast(Function, made)
+
+
+def compiled(function: Function) -> Function:
+    """The function as machine code; it is called as it was."""
+    return _compiled(function, False)
+
+
+def reordered(function: Function) -> Function:
+    """The same, with sums and products in any order; infinities and NaN keep their meaning."""
+    return _compiled(function, {"reassoc", "contract", "nsz"})

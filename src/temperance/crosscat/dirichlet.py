@@ -1,0 +1,202 @@
+"""Categories: each cluster has probabilities of its own, with a Dirichlet prior they share.
+
+A feature with V known values has V + 1 slots: the known ones, and one for a value never seen.
+Slot v has weight a_v, A is their sum. With c_vk rows of value v in cluster k, n_k = sum_v c_vk,
+
+    p(values | partition) = prod_k Gamma(A) / Gamma(A + n_k) prod_v Gamma(a_v + c_vk) / Gamma(a_v)
+    p(next is v | cluster k) = (a_v + c_vk) / (A + n_k).
+
+A boolean, or the question "is it the spike?", can have no third value: its last slot has weight 0.
+
+**The grid.** A weight stands on one of 25 log-spaced points from 10^-3 / V to 10^3 / V, four to a
+decade, each equally likely. The least makes a cluster all but pure after one row; the greatest
+holds the clusters to one common distribution until each has a thousand rows. It is divided by V
+because many weights that are free to be large would fix their sum: with 10^5 values and weights up
+to 10^3, no data would ever outweigh the 10^6 of A. log Gamma(g + c) - log Gamma(g) is tabulated for
+small counts c.
+
+**All weights at once.** The weights meet only in A. By the integral of a Beta density,
+
+    Gamma(A) / Gamma(A + n_k) ~ integral of eta^(A - 1) (1 - eta)^(n_k - 1) d eta,
+
+so with eta_k ~ Beta(A, n_k) drawn for each cluster, and t = - sum_k log eta_k, the weights become
+independent of each other:
+
+    p(a_v = g | t, counts) ~ exp(-g t) prod_k Gamma(g + c_vk) / Gamma(g).
+
+Drawing eta and then every weight is a Gibbs sweep on (a, eta) and leaves p(a | counts) invariant.
+Only cells that are not zero cost anything, and slots without any row share one law; so a feature of
+10^5 values is swept whole. For small A a Beta variable is below the least number there is: log eta
+is drawn, as log X - log(X + Y) with gamma variables X and Y, and log X as log X' + log(U) / A with
+X' of shape A + 1.
+"""
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from temperance.crosscat.compiled import compiled
+from temperance.crosscat.grid import FloatArray, draw_index, log_spaced
+
+Counts = npt.NDArray[np.int32]
+Codes = npt.NDArray[np.uint8] | npt.NDArray[np.int32]
+
+_TABLED_COUNTS = 1024
+
+
+class DirichletGrids(NamedTuple):
+    """Where a weight may stand; `rising[c, i]` is log Gamma(g_i + c) - log Gamma(g_i)."""
+
+    weight: FloatArray
+    rising: FloatArray
+
+
+@functools.lru_cache(maxsize=256)
+def grids(num_values: int) -> DirichletGrids:
+    """The grid of a categorical feature with that many known values."""
+    from scipy.special import gammaln
+
+    weight = log_spaced(1e-3 / num_values, 1e3 / num_values, 25)
+    counts = np.arange(_TABLED_COUNTS, dtype=np.float64)
+    rising = gammaln(weight[None, :] + counts[:, None]) - gammaln(weight)[None, :]
+    return DirichletGrids(weight, np.ascontiguousarray(rising))
+
+
+@compiled
+def gather(
+    cells: Codes,
+    place: int,
+    labels: npt.NDArray[np.int32],
+    rows: npt.NDArray[np.int64],
+    num_values: int,
+    num: int,
+) -> Counts:
+    """Counts of slot by cluster in column `place`; codes past the last slot are missing."""
+    counts = np.zeros((num_values + 1, num), dtype=np.int32)
+    for row in rows:
+        code = cells[row, place]
+        if code <= num_values:
+            counts[code, labels[row]] += 1
+    return counts
+
+
+@compiled
+def totals(counts: Counts, num: int) -> npt.NDArray[np.int64]:
+    """Rows in each of the first `num` clusters that have a value."""
+    total = np.zeros(num, dtype=np.int64)
+    for v in range(counts.shape[0]):
+        for k in range(num):
+            total[k] += counts[v, k]
+    return total
+
+
+@compiled
+def log_marginal(counts: Counts, num: int, weights: FloatArray) -> float:
+    """Log p(values | partition, weights) of `counts[:, :num]`."""
+    total_weight = 0.0
+    for v in range(weights.size):
+        total_weight += weights[v]
+    total = 0.0
+    filled = 0
+    for count in totals(counts, num):
+        if count > 0:
+            filled += 1
+            total -= math.lgamma(total_weight + count)
+    total += filled * math.lgamma(total_weight)
+    for v in range(weights.size):
+        if weights[v] > 0.0:
+            filled = 0
+            for k in range(num):
+                if counts[v, k] > 0:
+                    filled += 1
+                    total += math.lgamma(weights[v] + counts[v, k])
+            total -= filled * math.lgamma(weights[v])
+        else:
+            for k in range(num):
+                if counts[v, k] > 0:
+                    return -math.inf
+    return total
+
+
+@compiled
+def draw_exposure(
+    row_totals: npt.NDArray[np.int64], total_weight: float, rng: np.random.Generator
+) -> float:
+    """The t = - sum_k log eta_k with eta_k ~ Beta(total_weight, row_totals[k])."""
+    exposure = 0.0
+    for count in row_totals:
+        if count > 0:
+            log_x = math.log(rng.standard_gamma(total_weight + 1.0))
+            log_x += math.log1p(-rng.random()) / total_weight
+            log_y = math.log(rng.standard_gamma(float(count)))
+            high = max(log_x, log_y)
+            exposure += high - log_x + math.log1p(math.exp(-abs(log_x - log_y)))
+    return exposure
+
+
+@compiled
+def log_weights(
+    counts: Counts, num: int, slot: int, exposure: float, grids: DirichletGrids
+) -> FloatArray:
+    """Log weights of one slot's grid, given t = `exposure`."""
+    weights = -exposure * grids.weight
+    large = 0
+    for k in range(num):
+        count = counts[slot, k]
+        if count >= grids.rising.shape[0]:
+            large += 1
+            for i in range(weights.size):
+                weights[i] += math.lgamma(grids.weight[i] + count)
+        elif count > 0:
+            for i in range(weights.size):
+                weights[i] += grids.rising[count, i]
+    if large > 0:
+        for i in range(weights.size):
+            weights[i] -= large * math.lgamma(grids.weight[i])
+    return weights
+
+
+@compiled
+def draw_hyper(
+    counts: Counts,
+    num: int,
+    weights: FloatArray,
+    unseen: bool,
+    grids: DirichletGrids,
+    rng: np.random.Generator,
+) -> None:
+    """One sweep of `weights`, in place, given `counts[:, :num]`."""
+    total_weight = 0.0
+    for v in range(weights.size):
+        total_weight += weights[v]
+    exposure = draw_exposure(totals(counts, num), total_weight, rng)
+    alone = np.exp(-exposure * (grids.weight - grids.weight[0]))
+    cumulative = np.cumsum(alone)
+    for v in range(weights.size - (not unseen)):
+        empty = True
+        for k in range(num):
+            if counts[v, k] > 0:
+                empty = False
+                break
+        if empty:
+            i = np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right")
+            i = min(i, grids.weight.size - 1)
+        else:
+            i = draw_index(log_weights(counts, num, v, exposure, grids), rng)
+        weights[v] = grids.weight[i]
+    if not unseen:
+        weights[-1] = 0.0
+
+
+@compiled
+def draw_prior(
+    weights: FloatArray, unseen: bool, grids: DirichletGrids, rng: np.random.Generator
+) -> None:
+    """Weights before anything is seen, in place."""
+    for v in range(weights.size):
+        weights[v] = grids.weight[int(rng.random() * grids.weight.size)]
+    if not unseen:
+        weights[-1] = 0.0

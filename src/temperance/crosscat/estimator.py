@@ -1,0 +1,227 @@
+"""Models of whole tables, in scikit-learn's manner.
+
+`fit` draws `num_states` states from the posterior of a table and keeps each one's predictive law,
+of which everything else is asked.
+
+    CrossCat                  columns in views by a Pitman-Yor process, rows by one in each view
+    PitmanYorMixture          all columns in one view
+    DirichletProcessMixture   all columns in one view, discount 0
+"""
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from temperance.crosscat.answering import Answers
+from temperance.crosscat.asking import Asked
+from temperance.crosscat.encode import encode
+from temperance.crosscat.frames import open_frame
+from temperance.crosscat.model_file import Fitted, read_fitted, write_fitted
+from temperance.crosscat.posterior import Posterior
+from temperance.crosscat.seeds import seed_sequence
+from temperance.crosscat.table import Table, make_table
+from temperance.crosscat.target_column import has_names, with_target
+from temperance.errors import ArgumentError, FileFormatError
+
+
+def kernels() -> Any:
+    """The module that fits, which compiles: it is imported when a model is first fitted."""
+    return import_module("temperance.crosscat.fitting")
+
+
+class TableModel(Answers, BaseEstimator):
+    """What the models share: fitting, appending rows, saving and loading."""
+
+    model: ClassVar[str]
+
+    def __init__(
+        self,
+        strategy: str = "anneal",
+        passes: float = 20,
+        num_states: int = 8,
+        *,
+        executor: Any = None,
+        num_workers: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.strategy = strategy
+        self.passes = passes
+        self.num_states = num_states
+        self.executor = executor
+        self.num_workers = num_workers
+        self.random_state = random_state
+
+    def fit(
+        self,
+        frame: Any,
+        y: Any = None,
+        *,
+        schema: Any = None,
+        callback: Callable[..., Any] | None = None,
+        max_seconds: float | None = None,
+    ) -> "TableModel":
+        """Draw `num_states` states from the posterior given a frame or file.
+
+        `y` is one more column, which `predict` predicts where no other is named. `schema` is a
+        `Schema`, or a dictionary from names to kinds where the guessed ones are not right.
+        `callback` hears of progress. A fit that runs into `max_seconds` keeps what it has.
+        """
+        self._check_settings()
+        opened = open_frame(frame)
+        whole, target = with_target(opened, y)
+        *seeds, dither, draws = seed_sequence(self.random_state).spawn(self.num_states + 2)
+        table = make_table(whole, schema, np.random.default_rng(dither))
+        states = kernels().fit_states(
+            table,
+            self._settings(),
+            seeds,
+            callback=callback,
+            max_seconds=max_seconds,
+            executor=self.executor,
+            num_workers=self.num_workers,
+        )
+        fitted = Fitted(
+            table=table,
+            states=tuple(state.predictive() for state in states),
+            kept=tuple(state.arrays() for state in states),
+            traces=tuple(state.trace for state in states),
+            num_features=len(opened.names),
+            names=opened.names if has_names(frame) else None,
+            target=target,
+            backend=opened.backend,
+        )
+        return self._keep(fitted, np.random.default_rng(draws))
+
+    def append_rows(
+        self,
+        frame: Any,
+        *,
+        callback: Callable[..., Any] | None = None,
+        max_seconds: float | None = None,
+    ) -> "TableModel":
+        """Learn from more rows, from the states as they are, by the columns' old kinds."""
+        check_is_fitted(self, "states_")
+        *seeds, dither = seed_sequence(self._asked.rng).spawn(len(self.states_) + 1)
+        rows = encode(frame, self.schema_, np.random.default_rng(dither), partial=True)
+        old = self._fitted
+        table, states = kernels().append_rows(
+            old.table,
+            old.kept,
+            rows,
+            self._settings(),
+            seeds,
+            callback=callback,
+            max_seconds=max_seconds,
+        )
+        fitted = old._replace(
+            table=table,
+            states=tuple(state.predictive() for state in states),
+            kept=tuple(state.arrays() for state in states),
+            traces=tuple(state.trace for state in states),
+        )
+        return self._keep(fitted, self._asked.rng)
+
+    def fit_transform(self, frame: Any, y: Any = None) -> Any:
+        """`fit`, then `transform`."""
+        self.fit(frame, y)
+        return self.transform(frame)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, without pickle. `load` reads it."""
+        check_is_fitted(self, "states_")
+        told = {
+            "class": type(self).__name__,
+            "params": {name: _plain(value) for name, value in self.get_params().items()},
+            "rng": self._asked.rng.bit_generator.state,
+        }
+        write_fitted(path, self._fitted, told)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Any:
+        """A model that `save` wrote, which answers every question as it did, bit by bit."""
+        fitted, told = read_fitted(path)
+        known = {
+            kind.__name__: kind for kind in (CrossCat, PitmanYorMixture, DirichletProcessMixture)
+        }
+        kind = known.get(told["class"])
+        if kind is None or not issubclass(kind, cls):
+            raise FileFormatError(f"{path}: holds a {told['class']}, not a {cls.__name__}")
+        rng = np.random.Generator(np.random.PCG64())
+        rng.bit_generator.state = told["rng"]
+        return kind(**told["params"])._keep(fitted, rng)
+
+    def _keep(self, fitted: Fitted, rng: np.random.Generator) -> "TableModel":
+        table: Table = fitted.table
+        posterior = Posterior(table.schema, table.features, fitted.states)
+        names = table.schema.names
+        self._fitted = fitted
+        self._asked = Asked(posterior, rng, fitted.target, fitted.backend)
+        self.schema_ = table.schema
+        self.states_ = fitted.states
+        self.trace_ = fitted.trace_table()
+        self.column_partition_ = [
+            [[names[column] for column in view.columns] for view in state.views]
+            for state in fitted.states
+        ]
+        self.row_assignments_ = [[v.assignments for v in state.views] for state in fitted.states]
+        self.n_features_in_ = fitted.num_features
+        if fitted.names is not None:
+            self.feature_names_in_ = np.array(fitted.names, object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def _check_settings(self) -> None:
+        if isinstance(self.num_states, bool) or not isinstance(self.num_states, int | np.integer):
+            raise ArgumentError(f"num_states: wanted a whole number, got {self.num_states!r}")
+        if self.num_states < 1:
+            raise ArgumentError(f"num_states: wanted at least 1, got {self.num_states}")
+        if not self.passes > 0:
+            raise ArgumentError(f"passes: wanted a number > 0, got {self.passes}")
+
+    def _settings(self) -> dict[str, Any]:
+        """What the kernels need to know."""
+        return {"model": self.model, "strategy": self.strategy, "passes": self.passes}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON has it; what JSON cannot hold is for this process alone."""
+    if isinstance(value, np.integer | np.floating):
+        return value.item()
+    return value if value is None or isinstance(value, str | int | float | bool) else None
+
+
+class CrossCat(TableModel):
+    """Cross-categorization: columns in views, and rows in clusters of their own in each view.
+
+    `strategy` is how states are found: "anneal", "sequential" or "prior"; `passes` is how often
+    each row is visited. States are fitted in turn, or side by side with `executor` "threads",
+    "processes" or anything with `map`, such as a Dask client, and `num_workers`: the same
+    `random_state` gives the same states either way.
+    """
+
+    model = "crosscat"
+
+
+class PitmanYorMixture(TableModel):
+    """A Pitman-Yor mixture: one view, so that every column shares the clusters of the rows."""
+
+    model = "pitman-yor"
+
+
+class DirichletProcessMixture(TableModel):
+    """A Dirichlet-process mixture: one view, and a Pitman-Yor discount of 0."""
+
+    model = "dirichlet-process"

@@ -1,0 +1,194 @@
+"""A view: some columns, and one partition of the rows for all of them.
+
+The tables of a view (rows.py) have room for a number of clusters, and are made wider when that is taken. Features without
+missing cells come first in each family, which is all that the order of a view's features means.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from temperance.crosscat import categorical_table, count_table, real_table
+from temperance.crosscat.clusters import (
+    ABSENT,
+    EMPTY,
+    FULL,
+    LANES,
+    NUM_CLUSTERS,
+    empty_clusters,
+    padded,
+    weigh_places,
+)
+from temperance.crosscat.clusters import widened as widened_clusters
+from temperance.crosscat.features import COUNT, NARROW, REAL, WIDE
+from temperance.crosscat.rows import ViewTables, run_steps
+from temperance.crosscat.table import Table
+
+Hyperparameters = list[np.ndarray]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A table, and what every view of it needs to know of each feature.
+
+    `frequencies` are those of the values of categorical features, none of them zero, and `gappy` says whether a cell of a feature is
+    missing.
+    """
+
+    table: Table
+    frequencies: tuple[np.ndarray, ...]
+    gappy: np.ndarray
+
+    @classmethod
+    def of(cls, table: Table) -> "Ground":
+        features, cells = table.features, table.cells
+        frequencies, gappy = [], []
+        for family, place, num in zip(
+            features.family, features.place, features.num_values, strict=True
+        ):
+            values = cells[family][:, place]
+            if family in (NARROW, WIDE):
+                counts = np.bincount(values, minlength=num + 2)
+                gappy.append(counts[num + 1] > 0)
+                shares = counts[: num + 1] + 0.5
+                frequencies.append(shares / shares.sum())
+            else:
+                missing = np.isnan(values) if family == REAL else values < 0
+                gappy.append(bool(missing.any()))
+                frequencies.append(np.zeros(0))
+        return cls(table, tuple(frequencies), np.array(gappy, bool))
+
+
+class View:
+    """Columns that share a partition of the rows."""
+
+    def __init__(self, ground: Ground, columns: Iterable[int], alpha: float, d: float):
+        self.ground = ground
+        self.columns = tuple(sorted(columns))
+        features = ground.table.features
+        chosen = [f for column in self.columns for f in features.of_column(column)]
+        chosen.sort(key=lambda f: (bool(ground.gappy[f]), f))
+        self.features: tuple[tuple[int, ...], ...] = tuple(
+            tuple(f for f in chosen if features.family[f] == family) for family in range(4)
+        )
+        self.tables = ViewTables(
+            empty_clusters(ground.table.num_rows, alpha, d),
+            self._categorical(NARROW),
+            self._categorical(WIDE),
+            real_table.real_table(ground.table.cells.real, self._places(REAL), LANES),
+            count_table.count_table(ground.table.cells.count, self._places(COUNT), LANES),
+            np.zeros(LANES),
+            np.zeros(LANES),
+        )
+
+    def _places(self, family: int) -> np.ndarray:
+        return self.ground.table.features.place[list(self.features[family])]
+
+    def _categorical(self, family: int) -> Any:
+        chosen = list(self.features[family])
+        return categorical_table.categorical_table(
+            self.ground.table.cells[family],
+            self._places(family),
+            self.ground.table.features.num_values[chosen],
+            int(np.sum(~self.ground.gappy[chosen])),
+            [self.ground.frequencies[f] for f in chosen],
+            LANES,
+        )
+
+    @property
+    def num_clusters(self) -> int:
+        return int(self.tables.clusters.head[NUM_CLUSTERS])
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The place of each row's cluster, negative for rows that are not in."""
+        return self.tables.clusters.labels
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The sizes of clusters, in the order of their places, holes left out."""
+        size = self.tables.clusters.size
+        return size[size > 0]
+
+    def set_process(self, alpha: float, d: float) -> None:
+        """New parameters of the rows' Pitman-Yor process."""
+        self.tables.clusters.params[:] = alpha, d
+        weigh_places(self.tables.clusters)
+
+    def set_hyper(self, hyper: Hyperparameters) -> None:
+        """New hyperparameters of all features."""
+        for family, group in ((NARROW, self.tables.narrow), (WIDE, self.tables.wide)):
+            for i, f in enumerate(self.features[family]):
+                categorical_table.set_weights(group, i, hyper[f])
+        for family, group in ((REAL, self.tables.real), (COUNT, self.tables.count)):
+            for i, f in enumerate(self.features[family]):
+                group.hyper[i] = hyper[f]
+        self._refresh()
+
+    def _refresh(self) -> None:
+        tables = self.tables
+        categorical_table.refresh(tables.narrow, tables.clusters.size)
+        categorical_table.refresh(tables.wide, tables.clusters.size)
+        real_table.refresh(tables.real)
+        count_table.refresh(tables.count)
+
+    def seat_rows(self, labels: np.ndarray, rows: np.ndarray, hyper: Hyperparameters) -> None:
+        """Begins again with the given rows in the given clusters, packed to the lowest places."""
+        found, packed = np.unique(labels[rows], return_inverse=True)
+        self._widen(padded(len(found) + 1))
+        clusters = self.tables.clusters
+        clusters.labels[:] = ABSENT
+        clusters.labels[rows] = packed
+        clusters.size[:] = np.bincount(packed, minlength=len(clusters.size))
+        weigh_places(clusters)
+        stride = len(clusters.size)
+        categorical_table.recount(self.tables.narrow, clusters.labels, rows, stride)
+        categorical_table.recount(self.tables.wide, clusters.labels, rows, stride)
+        real_table.recount(self.tables.real, clusters.labels, rows)
+        count_table.recount(self.tables.count, clusters.labels, rows)
+        self.set_hyper(hyper)
+
+    def run(self, steps: np.ndarray, rng: np.random.Generator, weighed: bool = False) -> float:
+        """Follows a list of entries and removals (rows.py); returns the log weight."""
+        done, log_weight = 0, 0.0
+        while True:
+            done, more = run_steps(self.tables, steps, done, rng, weighed)
+            log_weight += more
+            if self.tables.clusters.head[EMPTY] == FULL:
+                self._widen(padded(len(self.tables.clusters.size) * 3 // 2))
+            if done == len(steps):
+                return log_weight
+
+    def _widen(self, wider: int) -> None:
+        tables = self.tables
+        stride = len(tables.clusters.size)
+        if wider <= stride:
+            return
+        self.tables = ViewTables(
+            widened_clusters(tables.clusters, wider),
+            categorical_table.widened(tables.narrow, stride, wider),
+            categorical_table.widened(tables.wide, stride, wider),
+            real_table.widened(tables.real, wider),
+            count_table.widened(tables.count, wider),
+            np.zeros(wider),
+            np.zeros(wider),
+        )
+        self._refresh()
+
+    def statistics(self, feature: int) -> Sequence[np.ndarray]:
+        """What the clusters say of a feature of the view, by place: counts, or number and sums."""
+        tables = self.tables
+        family = int(self.ground.table.features.family[feature])
+        i = self.features[family].index(feature)
+        if family in (NARROW, WIDE):
+            group = tables.narrow if family == NARROW else tables.wide
+            counts = group.counts.reshape(len(group.weight), -1)
+            return (counts[group.start[i] : group.missing[i]],)
+        if family == COUNT:
+            return tables.count.seen[i], tables.count.sums[i]
+        places = range(tables.real.seen.shape[1])
+        moments = [real_table.mean_and_squares(tables.real, i, k) for k in places]
+        mean, squares = np.array(moments).T
+        return tables.real.seen[i], np.ascontiguousarray(mean), np.ascontiguousarray(squares)
