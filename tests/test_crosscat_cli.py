@@ -32,7 +32,7 @@ SCHEMA = Schema(
     )
 )
 EVENT = SimpleNamespace(
-    state=1, share=0.5, num_rows=1200, total_rows=5000, num_clusters=7, num_views=2, score=-3.25
+    state=1, done=0.5, rows=1200, num_rows=5000, clusters=7, views=2, score=-3900.0, seconds=1.0
 )
 runner = CliRunner()
 
@@ -174,7 +174,7 @@ def test_pairs_and_cells_become_values():
 
 
 def test_progress_says_what_a_state_is_like():
-    assert words_of(EVENT) == "1,200 of 5,000 rows, 7 clusters, 2 views, score -3.250"
+    assert words_of(EVENT) == "1,200 of 5,000 rows, 7 clusters, 2 views, score -3.250 a row"
     seen = []
 
     class Bars:

@@ -73,15 +73,16 @@ def test_trace_draws_each_state_where_it_is_known():
         {
             "state": [0, 0, 0, 1, 1, 1],
             "seconds": [0.1, 0.5, 1.0, 0.1, 0.6, 1.1],
-            "num_rows": [10, 50, 100, 10, 50, 100],
+            "rows": [10, 50, 100, 10, 50, 100],
             "score": [np.nan, -4.0, -3.5, -5.0, -4.1, -3.6],
-            "num_clusters": [1, 4, 5, 2, 4, 6],
+            "clusters": [1, 4, 5, 2, 4, 6],
         }
     )
     figure = figures.trace(frame)
     assert isinstance(figure, Figure)
     score, clusters, window = figure.axes
     np.testing.assert_array_equal(score.lines[0].get_xdata(), [0.5, 1.0])
+    np.testing.assert_allclose(score.lines[0].get_ydata(), [-4.0 / 50, -3.5 / 100])
     np.testing.assert_array_equal(clusters.lines[1].get_ydata(), [2, 4, 6])
     assert window.get_ylim()[0] == 0
     with pytest.raises(ArgumentError, match="wanted columns"):

@@ -154,7 +154,11 @@ def impute(
     filled, sure = loaded.impute(frame, uncertainty=True, level=level)
     write_frame(filled, out)
     if uncertainty is not None:
-        write_frame(sure, uncertainty)
+        # Values of several kinds in one column: as text.
+        ends = ["value", "low", "high"]
+        write_frame(
+            sure.assign(**{name: sure[name].astype("string") for name in ends}), uncertainty
+        )
 
 
 @command()

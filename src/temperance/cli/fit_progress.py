@@ -31,7 +31,7 @@ class FitProgress:
             label = f"state {event.state + 1}"
             self._tasks[event.state] = self._bars.add_task(label, total=1.0, words="")
         task = self._tasks[event.state]
-        self._bars.update(task, completed=event.share, words=words_of(event))
+        self._bars.update(task, completed=event.done, words=words_of(event))
 
     def stop(self, *_: Any) -> None:
         """The first Ctrl-C is a wish, the second an order."""
@@ -43,12 +43,11 @@ class FitProgress:
 def words_of(event: Any) -> str:
     """What a state is like, in a few words."""
     parts = [
-        f"{event.num_rows:,} of {event.total_rows:,} rows",
-        f"{event.num_clusters} clusters",
-        f"{event.num_views} view{'s' if event.num_views != 1 else ''}",
+        f"{event.rows:,} of {event.num_rows:,} rows",
+        f"{event.clusters} clusters",
+        f"{event.views} view{'s' if event.views != 1 else ''}",
+        f"score {event.score / max(event.rows, 1):.3f} a row",
     ]
-    if event.score is not None:
-        parts.append(f"score {event.score:.3f}")
     return ", ".join(parts)
 
 

@@ -18,9 +18,9 @@ MOST_NAMES = 80
 MOST_ROWS, MOST_VIEWS, MOST_LABELS = 600, 12, 8
 # What a trace may know, and how it is called.
 SERIES = {
-    "score": "log score of a row",
-    "num_clusters": "clusters, in all views",
-    "num_views": "views",
+    "score": "log joint density, of the rows that are in, for each of them",
+    "clusters": "clusters, in all views",
+    "views": "views",
 }
 
 
@@ -108,24 +108,27 @@ def views(
 def trace(frame: Any) -> Figure:
     """How each state was fitted: score, rows in the window, clusters and views against seconds.
 
-    `frame` has columns `state`, `seconds`, `num_rows` and one or more of SERIES.
+    `frame` is a model's `trace_`: columns `state`, `seconds`, `rows` and one or more of SERIES.
     """
-    missing = [name for name in ("state", "seconds", "num_rows") if name not in frame.columns]
+    missing = [name for name in ("state", "seconds", "rows") if name not in frame.columns]
     series = {name: words for name, words in SERIES.items() if name in frame.columns}
     if missing or not series:
         raise ArgumentError(
-            f"frame: wanted columns state, seconds, num_rows and one of {', '.join(SERIES)}, as "
+            f"frame: wanted columns state, seconds, rows and one of {', '.join(SERIES)}, as "
             f"`trace_` has; got {', '.join(map(str, frame.columns))}"
         )
     figure = new_figure(10.0, 1.0 + 1.6 * (1 + len(series)))
     parts = figure.subplots(1 + len(series), 1, sharex=True)
-    words = series | {"num_rows": "rows in the window"}
-    for number, (state, rows) in enumerate(frame.groupby("state", sort=True)):
+    words = series | {"rows": "rows in the window"}
+    for number, (state, found) in enumerate(frame.groupby("state", sort=True)):
         for axes, name in zip(parts, words, strict=True):
-            known = rows[np.isfinite(rows[name].to_numpy(float))]
+            values = found[name].to_numpy(float)
+            if name == "score":
+                values = values / np.maximum(found["rows"].to_numpy(float), 1.0)
+            known = np.isfinite(values)
             axes.plot(
-                known["seconds"], known[name], color=chain_colour(number), lw=1.0, alpha=0.85,
-                label=f"state {state}",
+                found["seconds"].to_numpy(float)[known], values[known], color=chain_colour(number),
+                lw=1.0, alpha=0.85, label=f"state {state}",
             )  # fmt: skip
     for axes, title in zip(parts, words.values(), strict=True):
         axes.set_title(title)
