@@ -26,8 +26,7 @@ U = np.uint64
 class CategoricalTable(NamedTuple):
     """Counts of the categorical features of a view. A slot is a value of a feature."""
 
-    codes: Any  # uint8 or int32 [N, F], of the whole table
-    place: Any  # int64[f], which columns of `codes` are the view's
+    place: Any  # int64[f], which columns of the family's matrix are the view's
     start: Any  # int64[f], each feature's first slot
     missing: Any  # int64[f], the slot of a missing cell
     num_full: int  # features without missing cells, which come first
@@ -41,7 +40,7 @@ class CategoricalTable(NamedTuple):
 
 
 def categorical_table(
-    codes: Any, place: Any, num_values: Any, num_full: int, frequencies: list[Any], stride: int
+    place: Any, num_values: Any, num_full: int, frequencies: list[Any], stride: int
 ) -> CategoricalTable:
     """No row is in, and no weights are set. `frequencies` are those of all values but the missing one, by feature."""
     start = np.concatenate([[0], np.cumsum(np.asarray(num_values, np.int64) + 2)])
@@ -50,7 +49,6 @@ def categorical_table(
     for f in range(num):
         scale[start[f] : start[f + 1] - 1] = 1.0 / np.asarray(frequencies[f])
     return CategoricalTable(
-        codes,
         np.ascontiguousarray(place, np.int64),
         start[:-1].astype(np.int64),
         start[1:].astype(np.int64) - 1,
@@ -66,9 +64,9 @@ def categorical_table(
 
 
 @compiled
-def find_slots(group: Any, row: int) -> None:
+def find_slots(codes: Any, group: Any, row: int) -> None:
     """The slots of a row's cells, for scoring and for updates."""
-    codes, place, start, slots = group.codes, group.place, group.start, group.slots
+    place, start, slots = group.place, group.start, group.slots
     for f in range(U(place.shape[0])):
         slots[f] = U(start[f]) + U(codes[row, place[f]])
 
@@ -189,11 +187,11 @@ def set_weights(group: Any, f: int, weights: Any) -> None:
 
 
 @compiled
-def recount(group: Any, labels: Any, rows: Any, stride: int) -> None:
+def recount(codes: Any, group: Any, labels: Any, rows: Any, stride: int) -> None:
     """All counts again, of the rows that are in."""
     group.counts[:] = 0
     for row in rows:
-        find_slots(group, row)
+        find_slots(codes, group, row)
         for f in range(group.place.shape[0]):
             slot, gap = group.slots[f], U(group.missing[f])
             if slot != gap:

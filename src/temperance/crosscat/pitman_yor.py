@@ -38,7 +38,7 @@ from temperance.crosscat.grid import FloatArray, draw_index, log_spaced
 Sizes = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.int32]
 
-DISCOUNTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+DISCOUNTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 
 
 class PitmanYorGrids(NamedTuple):

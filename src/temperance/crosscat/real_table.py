@@ -125,6 +125,16 @@ def mean_and_squares(group: Any, f: int, k: int) -> tuple[float, float]:
 
 
 @compiled
+def moments(group: Any, f: int) -> tuple[Any, Any]:
+    """The means of all places, and the sums of squares about them."""
+    num = group.seen.shape[1]
+    mean, squares = np.zeros(num), np.zeros(num)
+    for k in range(num):
+        mean[k], squares[k] = mean_and_squares(group, f, k)
+    return mean, squares
+
+
+@compiled
 def _lost_product(x: float, y: float) -> float:
     """What rounding loses of x y (Dekker)."""
     product = x * y

@@ -33,6 +33,8 @@ class ViewTables(NamedTuple):
     """All that a view keeps of its rows."""
 
     clusters: Any
+    narrow_codes: Any  # uint8[N, F], of the whole table
+    wide_codes: Any  # int32[N, F]
     narrow: Any
     wide: Any
     real: Any
@@ -44,8 +46,8 @@ class ViewTables(NamedTuple):
 @compiled
 def enter_row(tables: Any, row: int, k: int) -> None:
     """A row enters place k: a cluster, or the empty table."""
-    find_slots(tables.narrow, row)
-    find_slots(tables.wide, row)
+    find_slots(tables.narrow_codes, tables.narrow, row)
+    find_slots(tables.wide_codes, tables.wide, row)
     seat(tables.clusters, row, k)
     _change(tables.narrow, tables.wide, tables.real, tables.count, tables.clusters.size, row, k, 1)
 
@@ -53,8 +55,8 @@ def enter_row(tables: Any, row: int, k: int) -> None:
 @compiled
 def leave_row(tables: Any, row: int) -> int:
     """A row leaves; returns the place it leaves."""
-    find_slots(tables.narrow, row)
-    find_slots(tables.wide, row)
+    find_slots(tables.narrow_codes, tables.narrow, row)
+    find_slots(tables.wide_codes, tables.wide, row)
     k = unseat(tables.clusters, row)
     _change(tables.narrow, tables.wide, tables.real, tables.count, tables.clusters.size, row, k, -1)
     return k
@@ -63,8 +65,8 @@ def leave_row(tables: Any, row: int) -> int:
 @compiled
 def weigh_row(tables: Any, row: int) -> tuple[float, float]:
     """Fills `weights` with (*) up to a factor; returns their sum and the factor's log."""
-    find_slots(tables.narrow, row)
-    find_slots(tables.wide, row)
+    find_slots(tables.narrow_codes, tables.narrow, row)
+    find_slots(tables.wide_codes, tables.wide, row)
     return _weigh(
         tables.clusters, tables.narrow, tables.wide, tables.real, tables.count, tables.weights,
         tables.logs, row,
@@ -183,6 +185,7 @@ def run_steps(tables: Any, steps: Any, begin: int, rng: Any, weighed: bool) -> t
     # Taken apart once: a tuple's arrays are counted references, and counting costs in a loop.
     clusters, narrow, wide = tables.clusters, tables.narrow, tables.wide
     real, count, weights, logs = tables.real, tables.count, tables.weights, tables.logs
+    narrow_codes, wide_codes = tables.narrow_codes, tables.wide_codes
     head, size, mass = clusters.head, clusters.size, clusters.mass
     num_wide, num_real, num_count = wide.place.shape[0], real.place.shape[0], count.place.shape[0]
     # Products of the narrow features are all there is to score.
@@ -193,9 +196,9 @@ def run_steps(tables: Any, steps: Any, begin: int, rng: Any, weighed: bool) -> t
             return i, log_weight
         sign = 1 if steps[i] >= 0 else -1
         row = steps[i] if sign > 0 else -1 - steps[i]
-        find_slots(narrow, row)
+        find_slots(narrow_codes, narrow, row)
         if num_wide > 0:
-            find_slots(wide, row)
+            find_slots(wide_codes, wide, row)
         k = -1
         if sign < 0:
             k = unseat(clusters, row)

@@ -75,6 +75,8 @@ class View:
         )
         self.tables = ViewTables(
             empty_clusters(ground.table.num_rows, alpha, d),
+            ground.table.cells.narrow,
+            ground.table.cells.wide,
             self._categorical(NARROW),
             self._categorical(WIDE),
             real_table.real_table(ground.table.cells.real, self._places(REAL), LANES),
@@ -89,7 +91,6 @@ class View:
     def _categorical(self, family: int) -> Any:
         chosen = list(self.features[family])
         return categorical_table.categorical_table(
-            self.ground.table.cells[family],
             self._places(family),
             self.ground.table.features.num_values[chosen],
             int(np.sum(~self.ground.gappy[chosen])),
@@ -134,21 +135,36 @@ class View:
         real_table.refresh(tables.real)
         count_table.refresh(tables.count)
 
-    def seat_rows(self, labels: np.ndarray, rows: np.ndarray, hyper: Hyperparameters) -> None:
-        """Begins again with the given rows in the given clusters, packed to the lowest places."""
-        found, packed = np.unique(labels[rows], return_inverse=True)
-        self._widen(padded(len(found) + 1))
+    def seat_rows(
+        self, labels: np.ndarray, rows: np.ndarray, hyper: Hyperparameters, packed: bool = True
+    ) -> None:
+        """Begins again with the given rows in the given clusters.
+
+        These take the lowest places, or, if not `packed`, the places that they are named for.
+        """
+        seats = labels[rows]
+        if packed:
+            _, seats = np.unique(seats, return_inverse=True)
+        self._widen(padded(int(seats.max(initial=-1)) + 2))
         clusters = self.tables.clusters
         clusters.labels[:] = ABSENT
-        clusters.labels[rows] = packed
-        clusters.size[:] = np.bincount(packed, minlength=len(clusters.size))
+        clusters.labels[rows] = seats
+        clusters.size[:] = np.bincount(seats, minlength=len(clusters.size))
         weigh_places(clusters)
-        stride = len(clusters.size)
-        categorical_table.recount(self.tables.narrow, clusters.labels, rows, stride)
-        categorical_table.recount(self.tables.wide, clusters.labels, rows, stride)
-        real_table.recount(self.tables.real, clusters.labels, rows)
-        count_table.recount(self.tables.count, clusters.labels, rows)
+        tables, stride = self.tables, len(clusters.size)
+        for codes, group in (
+            (tables.narrow_codes, tables.narrow),
+            (tables.wide_codes, tables.wide),
+        ):
+            categorical_table.recount(codes, group, clusters.labels, rows, stride)
+        real_table.recount(tables.real, clusters.labels, rows)
+        count_table.recount(tables.count, clusters.labels, rows)
         self.set_hyper(hyper)
+
+    def restore_sums(self, sums: np.ndarray) -> None:
+        """Sums of real features to the last bit, which depend on the order of entries."""
+        self.tables.real.sums[:, :, : sums.shape[2]] = sums
+        real_table.refresh(self.tables.real)
 
     def run(self, steps: np.ndarray, rng: np.random.Generator, weighed: bool = False) -> float:
         """Follows a list of entries and removals (rows.py); returns the log weight."""
@@ -168,6 +184,8 @@ class View:
             return
         self.tables = ViewTables(
             widened_clusters(tables.clusters, wider),
+            tables.narrow_codes,
+            tables.wide_codes,
             categorical_table.widened(tables.narrow, stride, wider),
             categorical_table.widened(tables.wide, stride, wider),
             real_table.widened(tables.real, wider),
@@ -188,7 +206,4 @@ class View:
             return (counts[group.start[i] : group.missing[i]],)
         if family == COUNT:
             return tables.count.seen[i], tables.count.sums[i]
-        places = range(tables.real.seen.shape[1])
-        moments = [real_table.mean_and_squares(tables.real, i, k) for k in places]
-        mean, squares = np.array(moments).T
-        return tables.real.seen[i], np.ascontiguousarray(mean), np.ascontiguousarray(squares)
+        return tables.real.seen[i], *real_table.moments(tables.real, i)
