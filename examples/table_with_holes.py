@@ -7,7 +7,7 @@ species. A tenth of the cells are missing. CrossCat finds the two groups of colu
 import numpy as np
 import pandas as pd
 
-from temperance.crosscat import CrossCat
+from temperance.crosscat.estimator import CrossCat
 
 NUM_ROWS = 300
 
