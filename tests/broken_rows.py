@@ -1,0 +1,38 @@
+"""Broken twins of the steps of rows: each has one mistake."""
+
+from typing import Any
+
+import numpy as np
+
+from temperance.crosscat.clusters import EMPTY
+from temperance.crosscat.rows import weigh_row
+from temperance.crosscat.view import View
+
+
+def drop_the_discount(view: View, row: int) -> np.ndarray:
+    """Clusters have mass n_k, and a new one alpha."""
+    alpha, _ = view.tables.clusters.params
+    view.set_process(alpha, 0.0)
+    weigh_row(view.tables, row)
+    return view.tables.weights
+
+
+def forget_the_clusters(view: View, row: int) -> np.ndarray:
+    """The empty table has mass alpha, whatever the number of clusters."""
+    clusters = view.tables.clusters
+    clusters.mass[clusters.head[EMPTY]] = clusters.params[0]
+    weigh_row(view.tables, row)
+    return view.tables.weights
+
+
+def count_missing_cells(view: View, row: int) -> np.ndarray:
+    """A cluster's denominator counts rows whose cell is missing."""
+    tables: Any = view.tables
+    missing, stride = tables.narrow.missing, len(tables.clusters.size)
+    for f in range(tables.narrow.num_full, len(missing)):
+        at = slice(missing[f] * stride, (missing[f] + 1) * stride)
+        tables.narrow.inverse[:stride] *= tables.narrow.table[at] / (
+            tables.narrow.total[f] + tables.clusters.size
+        )
+    weigh_row(tables, row)
+    return tables.weights
