@@ -94,6 +94,8 @@ def fit(
     """Learn a table, and keep the model."""
     check_table(table)
     check_folder(out)
+    if checkpoint is not None:
+        check_folder(checkpoint, "--checkpoint")
     if model not in MODELS:
         raise unknown_name("--model", model, MODELS)
     kinds = parse_pairs("--kind", kind or []) | dict.fromkeys(drop or [])

@@ -179,7 +179,7 @@ def move_columns(
     def draw_fresh(num: int) -> list[Partition]:
         return [draw_partition(rows, num_rows, row_grids, rng) for _ in range(num)]
 
-    for column in rng.permutation(views.size):
+    for column in rng.permutation(views.size).tolist():
         if kernel == "algorithm 8":
             fresh = draw_fresh(num_fresh(column, views, num_auxiliary))
             places = find_places(column, views, held, fresh)
