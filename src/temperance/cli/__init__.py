@@ -4,21 +4,18 @@ Whatever is slow to import is imported inside the command that needs it, so that
 Mistakes end with one line and status 2; an interrupted run keeps what it has and ends with 130.
 """
 
-import contextlib
-import functools
 import sys
 import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from temperance._version import __version__
 from temperance.cli.arguments import load_problem, parse_move, parse_settings
-from temperance.errors import ArgumentError, InterruptedRunError, TemperanceError
+from temperance.cli.crosscat import app as crosscat_app
+from temperance.cli.endings import INTERRUPTED, MISTAKE, check_folder, command_of
 
-MISTAKE, INTERRUPTED = 2, 130
 HELP = """Tempered MCMC: draws from posteriors that defeat ordinary samplers, and log evidence.
 
 A first look: `temperance demo`
@@ -30,6 +27,8 @@ A model of your own, a `Problem` or `Target` called `problem` in model.py:
     temperance report run.nc
 
 What there is to choose from: `temperance methods`
+
+A table with holes, in CSV or Parquet: `temperance crosscat fit table.csv --out model.tmp`
 """
 RUN_HELP = """Draw from a problem, print what came out, and save it.
 
@@ -52,35 +51,8 @@ app = typer.Typer(
 )  # fmt: skip
 
 
-@contextlib.contextmanager
-def plain_errors() -> Iterator[None]:
-    """What the user can mend is said in one line on standard error."""
-    try:
-        yield
-    except InterruptedRunError as error:
-        _say(f"stopped: {error}")
-        raise typer.Exit(INTERRUPTED) from error
-    except TemperanceError as error:
-        _say(f"error: {error}")
-        raise typer.Exit(MISTAKE) from error
-    except KeyboardInterrupt as error:
-        _say("interrupted")
-        raise typer.Exit(INTERRUPTED) from error
-
-
-def command(help_text: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command of the app that ends in `plain_errors`."""
-
-    def register(function: Callable[..., None]) -> Callable[..., None]:
-        @functools.wraps(function)
-        def guarded(*args: Any, **kwargs: Any) -> None:
-            with plain_errors():
-                function(*args, **kwargs)
-
-        app.command(help=help_text)(guarded)
-        return function
-
-    return register
+app.add_typer(crosscat_app, name="crosscat")
+command = command_of(app)
 
 
 def _version(wanted: bool) -> bool:
@@ -138,7 +110,7 @@ def run(
     options = parse_settings(set_ or [])
     if num_rungs is not None:
         options["num_rungs"] = num_rungs
-    _check_folder(out)
+    check_folder(out)
     asked = load_problem(problem)
     kernel = None if move is None else parse_move(move)
     from temperance.result import save
@@ -172,7 +144,7 @@ def report(
     from temperance.result import load
 
     out = path.with_suffix(".html") if out is None else out
-    _check_folder(out)
+    check_folder(out)
     typer.echo(f"Wrote {write(load(path), out)}")
 
 
@@ -223,7 +195,7 @@ def demo(
     from temperance.demo.asking import ask
     from temperance.report.demo_page import LEADS, write_page, write_picture
 
-    _check_folder(out)
+    check_folder(out)
     console = Console(width=None if sys.stdout.isatty() else 120)
     told = []
     for lead, act in zip(LEADS, (few_rows, many_rows), strict=True):
@@ -242,11 +214,4 @@ def demo(
         typer.launch(str(out.resolve()))
 
 
-def _check_folder(path: Path) -> None:
-    """Said before a long run, not after it."""
-    if not path.parent.is_dir():
-        raise ArgumentError(f"--out {path}: there is no folder {path.parent}")
-
-
-def _say(text: str) -> None:
-    typer.echo(text, err=True)
+__all__ = ["INTERRUPTED", "MISTAKE", "app"]

@@ -1,8 +1,9 @@
 """One state from its first row to its last sweep, a block of steps at a time.
 
-After each turnover of the rows (schedules.py) hyperparameters are drawn, then columns move between views, by Algorithm 8
-and by proposals of the prior (columns.py). A block ends there, or after some number of steps; where blocks end changes
-no draw, so that a run which is stopped goes on as if it had not been.
+After each turnover of the rows (schedules.py) hyperparameters are drawn, then columns move between
+views, by Algorithm 8 and by proposals of the prior (columns.py). A block ends there, or after some
+number of steps; where blocks end changes no draw, so that a run which is stopped goes on as if it
+had not been.
 """
 
 import time
@@ -100,7 +101,8 @@ class Annealing:
     ) -> "Annealing":
         """Goes on to the end, telling of each block.
 
-        To keep to `max_seconds` churns are left out, and at the end sweeps, but not the last ones.
+        To keep to `max_seconds` churns are left out, and at the end sweeps, but not the last ones;
+        so too once `tell` answers that it wants the end.
         """
         while not self.finished:
             begun = time.monotonic()
@@ -109,13 +111,16 @@ class Annealing:
             self.seconds += taken
             if max_seconds is not None:
                 self._hurry(0.5 * num_steps / taken * (max_seconds - self.seconds))
-            if tell is not None:
-                tell(self.progress(number))
+            if tell is not None and tell(self.progress(number)):
+                max_seconds = 0.0
         return self
 
     def advance(self) -> int:
         """One block of steps, and what is due after it; returns the number of steps."""
         churn = self.settings.schedule.churn
+        if self.window.num_in == len(self.churns):
+            # All rows are in: every churn is a step of Gibbs sampling, and each row has its turn.
+            churn = "window"
         if churn in ("metropolis", "weighted"):
             made, turned, self.finished = next_churns(
                 self.state, self.window, self.churns, churn, FEW

@@ -71,12 +71,15 @@ class TableModel(Answers, BaseEstimator):
         schema: Any = None,
         callback: Callable[..., Any] | None = None,
         max_seconds: float | int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> "TableModel":
         """Draw `num_states` states from the posterior given a frame or file.
 
         `y` is one more column, which `predict` predicts where no other is named. `schema` is a
         `Schema`, or a dictionary from names to kinds where the guessed ones are not right.
-        `callback` hears of progress. A fit that runs into `max_seconds` keeps what it has.
+        `callback` hears of progress, and ends the fit soon by returning true. A fit that runs into
+        `max_seconds` keeps what it has. In the folder `checkpoint` states are kept while they are
+        fitted, and the same fit goes on from there.
         """
         self._check_settings()
         frame = as_table(frame)
@@ -92,6 +95,7 @@ class TableModel(Answers, BaseEstimator):
             max_seconds=max_seconds,
             executor=self.executor,
             num_workers=self.num_workers,
+            checkpoint=checkpoint,
         )
         fitted = Fitted(
             table=table,

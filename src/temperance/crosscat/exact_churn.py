@@ -86,6 +86,8 @@ def next_churns(
             window.inside[0] += 1
             window.owed[0] += churns[num]
             made += 1
+            if num + 1 == len(order):
+                return made, False, False
         else:
             return made, False, True
     return made, False, False

@@ -1,6 +1,7 @@
-"""States of a table, fitted one after another or side by side, from scratch or from where they stopped."""
+"""States of a table, fitted one after another or side by side, afresh or from where they were."""
 
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from temperance.crosscat.annealing import Annealing, Progress, Settings
 from temperance.crosscat.cells import Cells
+from temperance.crosscat.checkpoints import Checkpoint
 from temperance.crosscat.predictive import StatePredictive
 from temperance.crosscat.prior import prior_of
 from temperance.crosscat.schedules import Schedule, new_window
@@ -56,14 +58,19 @@ def fit_states(
     max_seconds: float | None = None,
     executor: Any = None,
     num_workers: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> list[FittedState]:
-    """One state for each seed. `max_seconds` is for all of them, as if each worker took its share."""
+    """One state for each seed. `max_seconds` is for all of them, as if each worker took its share.
+
+    What is in the folder `checkpoint` is gone on with (checkpoints.py).
+    """
     chosen = settings_of(settings)
+    kept = None if checkpoint is None else Checkpoint(checkpoint, table, chosen)
     side_by_side = num_workers or (1 if executor is None else len(seeds))
     share = None if max_seconds is None else max_seconds * min(1.0, side_by_side / len(seeds))
-    fit_one = functools.partial(_fit_one, callback=callback, max_seconds=share)
+    fit_one = functools.partial(_fit_one, callback=callback, max_seconds=share, kept=kept)
     numbered = list(enumerate(seeds))
-    return fit_many(fit_one, table, chosen, numbered, executor, num_workers)  # pyright: ignore[reportArgumentType]
+    return fit_many(fit_one, table, chosen, numbered, executor, num_workers)
 
 
 def _fit_one(
@@ -72,11 +79,17 @@ def _fit_one(
     numbered: tuple[int, np.random.SeedSequence],
     callback: Tell | None,
     max_seconds: float | None,
+    kept: Checkpoint | None,
 ) -> FittedState:
     number, seed = numbered
     ground, prior = Ground.of(table), prior_of(table, settings.model)
-    made = Annealing.begun(ground, prior, settings, seed)
-    return FittedState(made.run(number, callback, max_seconds))
+    arrays = None if kept is None else kept.restored(number, seed)
+    if arrays is None:
+        made = Annealing.begun(ground, prior, settings, seed)
+    else:
+        made = Annealing.from_arrays(ground, prior, settings, arrays)
+    tell = callback if kept is None else kept.telling(number, seed, made, callback)
+    return FittedState(made.run(number, tell, max_seconds))
 
 
 def append_rows(

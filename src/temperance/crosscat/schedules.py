@@ -136,7 +136,7 @@ def rows_in(window: Window) -> np.ndarray:
 def next_steps(
     window: Any, churns: Any, random: bool, most: int, rng: Any
 ) -> tuple[Any, bool, bool]:
-    """The next steps, at most `most`, up to the next turnover.
+    """The next steps, at most `most`, up to the next turnover or to the last row's entry.
 
     Returns them, whether the rows have turned over, and whether the schedule has come to its end.
     """
@@ -160,6 +160,8 @@ def next_steps(
             num += 1
             num_in += 1
             owed[0] += churns[num_in - 1]
+            if num_in == total:
+                return steps[:num], False, False
         else:
             return steps[:num], False, True
     return steps[:num], False, False

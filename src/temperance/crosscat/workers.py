@@ -11,11 +11,9 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
-import numpy as np
-
 from temperance.errors import ArgumentError, unknown_name
 
-FitOne = Callable[[Any, Any, np.random.SeedSequence], Any]
+FitOne = Callable[[Any, Any, Any], Any]
 WAYS = ("threads", "processes")
 
 
@@ -23,7 +21,7 @@ def fit_many(
     fit_one: FitOne,
     table: Any,
     settings: Any,
-    seeds: Sequence[np.random.SeedSequence],
+    seeds: Sequence[Any],
     executor: Any = None,
     num_workers: int | None = None,
 ) -> list[Any]:
@@ -59,7 +57,7 @@ def _in_processes(
     fit_one: FitOne,
     table: Any,
     settings: Any,
-    seeds: Sequence[np.random.SeedSequence],
+    seeds: Sequence[Any],
     num_workers: int | None,
 ) -> list[Any]:
     """Fresh processes, each of which is sent the table once."""
@@ -76,5 +74,5 @@ def _receive(fit_one: FitOne, table: Any, settings: Any) -> None:
     _received["work"] = partial(fit_one, table, settings)
 
 
-def _work(seed: np.random.SeedSequence) -> Any:
+def _work(seed: Any) -> Any:
     return _received["work"](seed)

@@ -1,0 +1,139 @@
+"""How many rows a second a view of 68 categorical columns moves, and how soon the first sweep comes.
+
+    python benchmarks/crosscat/run.py
+    python benchmarks/crosscat/run.py --rounds 10 --out elsewhere/crosscat.csv
+
+The table goes beside the CSV as .md. Goals: 1.3 million row steps a second at about 30 clusters and 0.9 million at about 100, on
+one core; from import to the first sweep under 25 s the first time and under 2 s once compiled.
+"""
+
+import argparse
+import csv
+import os
+import platform
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+# What the benchmarks share lies beside them.
+sys.path.append(str(Path(__file__).parents[1]))
+
+from rich.console import Console
+from run_facts import machine
+
+from temperance import __version__
+
+HERE = Path(__file__).parent
+COLUMNS = ("clusters", "what", "value", "unit", "goal")
+PACKAGES = ("numba", "llvmlite", "numpy")
+GOALS = {30: 1.3, 100: 0.9}
+COLD_GOAL, WARM_GOAL = 25.0, 2.0
+
+
+def speeds(num_rows, num_rounds):
+    """Millions a second by the least CPU time over rounds in which all take turns."""
+    from programs import View
+
+    for asked, goal in GOALS.items():
+        view = View(num_rows, asked)
+        found = {"steps": [], "adds": [], "counts": []}
+        prepare = {"steps": view.before_steps, "adds": view.before_adds}
+        mean_clusters = []
+        for number in range(num_rounds + 1):
+            for name, times in found.items():
+                prepare.get(name, lambda: None)()
+                start = time.process_time()
+                done = getattr(view, f"run_{name}")()
+                took = (time.process_time() - start) / done
+                if name == "steps":
+                    mean_clusters.append(view.num_clusters)
+                # The first round compiles.
+                if number:
+                    times.append(took)
+        clusters = round(sum(mean_clusters) / len(mean_clusters))
+        least = {name: 1e-6 / min(times) for name, times in found.items()}
+        yield row(clusters, "row steps", least["steps"], "million/s", goal)
+        yield row(clusters, "adds alone", least["adds"], "million/s", "")
+        yield row(
+            clusters, "counts alone, one lowered and one raised", least["counts"], "million/s", ""
+        )
+        yield row(clusters, "row steps / adds", least["steps"] / least["adds"], "x", "")
+        yield row(clusters, "row steps / counts", least["steps"] / least["counts"], "x", "")
+
+
+def first_sweeps(num_warm):
+    """Seconds from the start of Python to a first fit, with an empty cache of compiled kernels and with a full one."""
+    with TemporaryDirectory() as folder:
+        environment = dict(os.environ, NUMBA_CACHE_DIR=folder)
+        command = [sys.executable, str(HERE / "first_sweep.py")]
+        told = [
+            [float(x) for x in subprocess.run(
+                command, env=environment, check=True, capture_output=True, text=True
+            ).stdout.split()]
+            for _ in range(1 + num_warm)
+        ]  # fmt: skip
+    cold, *warm = told
+    for place, what in enumerate(("import", "import to first sweep", "import to a second table's")):
+        goal = (COLD_GOAL, WARM_GOAL) if place == 1 else ("", "")
+        yield row("", f"{what}, nothing compiled", cold[place], "s", goal[0])
+        yield row("", f"{what}, kernels on disk", min(one[place] for one in warm), "s", goal[1])
+
+
+def row(clusters, what, value, unit, goal):
+    return dict(zip(COLUMNS, (clusters, what, value, unit, goal), strict=True))
+
+
+def table(rows, num_rows):
+    names = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    lines = [
+        "# Cross-categorization",
+        "",
+        f"{machine()}. Python {platform.python_version()}, temperance {__version__}, {names}.",
+        "",
+        f"One view of 68 categorical columns and {num_rows:,} rows (`studies/subsample_annealing/census.py`), one core, CPU",
+        "time: the least over rounds in which all take turns. A *row step* is: leave, be scored against every cluster, draw one,",
+        "enter. *Adds* are entries into given clusters. *Counts* only lower one whole number of each column and raise another.",
+        "Times to the first sweep are those of a process of its own, from its first import; the table has every kind of column.",
+        "A second table of other shape shows that kernels are not compiled anew for it.",
+        "",
+        "| clusters | what | value | goal |",
+        "|---|---|---|---|",
+    ]
+    for one in rows:
+        cells = (one["clusters"], one["what"], f"{one['value']:.3g} {one['unit']}", one["goal"])
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument(
+        "--parts", nargs="+", choices=("speeds", "first"), default=("speeds", "first")
+    )
+    out = HERE.parent / "results" / "crosscat.csv"
+    parser.add_argument("--out", type=Path, default=out)
+    options = parser.parse_args()
+    console, rows = Console(), []
+    parts = {
+        "speeds": lambda: speeds(options.rows, options.rounds),
+        "first": lambda: first_sweeps(min(3, options.rounds)),
+    }
+    for part in options.parts:
+        for one in parts[part]():
+            console.print(*one.values())
+            rows.append(one)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    with options.out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    options.out.with_suffix(".md").write_text(table(rows, options.rows))
+
+
+if __name__ == "__main__":
+    main()
