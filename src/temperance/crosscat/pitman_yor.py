@@ -38,7 +38,7 @@ from temperance.crosscat.grid import FloatArray, draw_index, log_spaced
 Sizes = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.int32]
 
-DISCOUNTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
+DISCOUNTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25)
 
 
 class PitmanYorGrids(NamedTuple):
@@ -50,7 +50,7 @@ class PitmanYorGrids(NamedTuple):
 
 def grids(discounts: Sequence[float] = DISCOUNTS) -> PitmanYorGrids:
     """The grid of a Pitman-Yor process; with `discounts=(0.0,)`, of a Dirichlet process."""
-    return PitmanYorGrids(log_spaced(1e-2, 1e2, 17), np.array(discounts, dtype=np.float64))
+    return PitmanYorGrids(log_spaced(0.05, 10.0, 16), np.array(discounts, dtype=np.float64))
 
 
 @compiled
