@@ -1,13 +1,13 @@
 """A small table with holes: which columns depend, what the missing cells may be, which row is odd.
 
-Species differ in size, weight and number of eggs; where a bird was seen goes with the weather, and has nothing to do with its
-species. A tenth of the cells are missing. CrossCat finds the two groups of columns by itself, and answers from them.
+Species differ in size, weight and number of eggs; where a bird was seen goes with the weather, and has nothing to do with
+its species. A tenth of the cells are missing. CrossCat finds the two groups of columns by itself, and answers from them.
 """
 
 import numpy as np
 import pandas as pd
 
-from temperance.crosscat.estimator import CrossCat
+from temperance.crosscat import CrossCat
 
 NUM_ROWS = 300
 
@@ -24,10 +24,15 @@ def birds(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
             "weight": np.round(np.exp(rng.normal(np.log([18.0, 90.0, 1500.0])[species], 0.1))),
             "eggs": rng.poisson(np.array([9.0, 4.0, 3.0])[species]),
             "place": np.where(
-                wet, rng.choice(["marsh", "river"], NUM_ROWS), rng.choice(["wood", "heath"], NUM_ROWS)
+                wet,
+                rng.choice(["marsh", "river"], NUM_ROWS),
+                rng.choice(["wood", "heath"], NUM_ROWS),
             ),
+            "humidity": np.round(rng.normal(np.where(wet, 88.0, 60.0), 5.0)),
             "rain": np.where(
-                rng.random(NUM_ROWS) < np.where(wet, 0.2, 0.95), 0.0, np.round(rng.gamma(2.0, 3.0, NUM_ROWS), 1)
+                rng.random(NUM_ROWS) < np.where(wet, 0.2, 0.95),
+                0.0,
+                np.round(rng.gamma(2.0, 3.0, NUM_ROWS), 1),
             ),
         }
     )
@@ -36,7 +41,7 @@ def birds(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 if __name__ == "__main__":
     whole, recorded = birds()
-    model = CrossCat(passes=30, num_states=4, random_state=0)
+    model = CrossCat(passes=100, num_states=4, random_state=0)
     model.fit(recorded, schema={"eggs": "count", "rain": "spike"})
 
     print(model.dependence().round(2).to_string())

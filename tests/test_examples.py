@@ -37,7 +37,8 @@ def test_every_example_is_tested_here():
     tested = {
         "bimodal_mixture", "by_hand", "continuous_tempering", "fast_and_slow", "gaussian_process",
         "gaussian_process_classification", "logistic_regression", "minibatch_modes",
-        "numpyro_model", "subsampled_mixture", "t_prior_logistic", "tall_data",
+        "numpyro_model", "subsampled_mixture", "t_prior_logistic", "table_with_holes",
+        "tall_data",
     }  # fmt: skip
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
@@ -135,6 +136,20 @@ def test_tall_data():
     assert size > 0.5 * draws
     assert numbers(text, "means are within")[0] < 0.1
     assert "bound" not in text
+
+
+def test_table_with_holes():
+    text = output_of("table_with_holes")
+    table = [line.split() for line in text.splitlines()[1:8]]
+    found = {row[0]: [float(share) for share in row[1:]] for row in table}
+    assert min(found["species"][:4]) > 0.7
+    assert max(found["species"][4:]) < 0.3
+    assert min(found["place"][4:]) > 0.7
+    assert numbers(text, "missing species that are filled in rightly:")[0] > 0.8
+    assert numbers(text, "missing weights: half of them are within")[0] < 15
+    assert abs(numbers(text, "a heron's wingspan:")[0] - 180) < 3
+    usual, unusual = numbers(text, "log density of a row, and of a tit with a heron's wings:")
+    assert unusual < usual - 5
 
 
 @slow
