@@ -17,9 +17,10 @@ sys.path.append(str(Path(__file__).parents[2] / "studies" / "subsample_annealing
 
 from census import census
 
+from temperance.crosscat.categorical_table import change_counts, find_slots
 from temperance.crosscat.cells import Cells
+from temperance.crosscat.clusters import seat
 from temperance.crosscat.features import Features
-from temperance.crosscat.rows import enter_row
 from temperance.crosscat.schema import Column, Schema
 from temperance.crosscat.table import Table
 from temperance.crosscat.view import Ground, View
@@ -86,8 +87,12 @@ class Rows:
 
 @njit
 def add_rows(tables, order, labels):
+    clusters, narrow, codes = tables.clusters, tables.narrow, tables.narrow_codes
+    size = clusters.size
     for row in order:
-        enter_row(tables, row, labels[row])
+        find_slots(codes, narrow, row)
+        seat(clusters, row, labels[row])
+        change_counts(narrow, labels[row], size, 1)
 
 
 @njit(boundscheck=False)
