@@ -184,7 +184,7 @@ def test_a_sweep_keeps_the_posterior(kernel, seed):
     law = posterior()
     counts = np.zeros(len(STATES))
     index = {state: i for i, state in enumerate(STATES)}
-    for start in rng.choice(len(STATES), size=600, p=law):
+    for start in rng.choice(len(STATES), size=400, p=law):
         moved = columns.move_columns(
             *read(STATES[start]), log_marginal, np.arange(3),
             COLUMN_SEATING.alpha, COLUMN_SEATING.d, grids, rng, num_auxiliary=2, kernel=kernel,
@@ -203,7 +203,7 @@ def test_a_sweep_moves(seed):
     law = np.mean([(one[a] @ one[b] @ one[c])[start] for a, b, c in orders], axis=0)
     counts = np.zeros(len(STATES))
     index = {state: i for i, state in enumerate(STATES)}
-    for _ in range(600):
+    for _ in range(400):
         moved = columns.move_columns(
             *read(STATES[start]), log_marginal, np.arange(3),
             COLUMN_SEATING.alpha, COLUMN_SEATING.d, grids, rng, num_auxiliary=1,

@@ -231,7 +231,7 @@ def test_quantiles_of_tails_heavier_than_cauchys(level):
 
 def test_every_missing_cell_is_guessed_from_its_row(seed):
     posterior = made_posterior(seed)
-    found = impute(posterior, cells_of(ROWS), [0, 1, 2, 3, 4])
+    found = impute(posterior, cells_of(ROWS), [0, 1, 2, 3, 4], level=0.9)
     for column, guesses in found.items():
         name = SCHEMA.columns[column].name
         assert guesses.rows.tolist() == [i for i, row in enumerate(ROWS) if name not in row]

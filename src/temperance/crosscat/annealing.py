@@ -38,7 +38,7 @@ class Settings(NamedTuple):
 
     model: str = "crosscat"
     schedule: Schedule = Schedule()
-    num_auxiliary: int = 2
+    num_auxiliary: int = 4
     stratify: str | None = None
 
 
@@ -140,8 +140,7 @@ class Annealing:
         self.state.sweep_hyper()
         rows = self.rows
         if self.settings.model == "crosscat" and len(self.state.ground.table.schema) > 1:
-            self.state.move_columns(rows, self.settings.num_auxiliary, "algorithm 8")
-            self.state.move_columns(rows, self.settings.num_auxiliary, "metropolis")
+            self.state.move_columns(rows, self.settings.num_auxiliary)
         self.score = self.state.log_joint(rows)
         told = self.progress(0)
         for name in TRACED:

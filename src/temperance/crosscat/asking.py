@@ -94,7 +94,8 @@ class Asked:
         opened = open_frame(frame, self.schema)
         cells = self.encode(opened)
         wanted = columns if columns is not None else self._held(opened.names)
-        guesses = impute(self.posterior, cells, column_places(wanted, self.schema), level)
+        places = column_places(wanted, self.schema)
+        guesses = impute(self.posterior, cells, places, level if uncertainty else None)
         fills = {
             self.schema.names[place]: (rows, values_of(self.schema.columns[place], guess.cells))
             for place, (rows, guess) in guesses.items()

@@ -52,6 +52,7 @@ from temperance.errors import ArgumentError
 class TwoModeEnergy:
     """Two modes of `num_rows` rows; `gap` is gamma and `barrier` delta, energies for each row.
 
+    >>> from temperance.crosscat.bimodal import TwoModeEnergy
     >>> modes = TwoModeEnergy(num_rows=200, gap=0.1, barrier=0.1)
     >>> duration = modes.duration_for(0.05)
     >>> modes.distance(modes.annealed(duration)) < 0.05

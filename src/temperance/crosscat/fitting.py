@@ -40,7 +40,7 @@ class FittedState:
 def settings_of(told: Mapping[str, Any]) -> Settings:
     """The settings of an estimator, checked."""
     rest = dict(told)
-    model, num_auxiliary = rest.pop("model", "crosscat"), rest.pop("num_auxiliary", 2)
+    model, num_auxiliary = rest.pop("model", "crosscat"), rest.pop("num_auxiliary", 4)
     stratify = rest.pop("stratify", None)
     schedule = Schedule(**rest)
     schedule.check()

@@ -38,7 +38,7 @@ class Guess(NamedTuple):
         cells: The values.
         probability: Of the value, for categorical and boolean columns, and of the spike; else NaN.
         entropy: In nats, for categorical and boolean columns; else NaN.
-        low, high: Ends of the central interval, for the other kinds.
+        low, high: Ends of the central interval, for the other kinds, where one was asked for.
     """
 
     cells: Drawn
@@ -59,9 +59,12 @@ def guess(
     column: int,
     weights: NDArray[np.float64],
     statistic: str = "median",
-    level: float = 0.9,
+    level: float | None = None,
 ) -> Guess:
-    """Values for cells of one column from the weights of its mixture, [J, n]."""
+    """Values for cells of one column from the weights of its mixture, [J, n].
+
+    With a `level`, numbers have the central interval of that probability.
+    """
     law = components(posterior, column)
     nothing = np.full(weights.shape[1], np.nan)
     if isinstance(law, CategoricalPredictive):
@@ -76,10 +79,14 @@ def guess(
         top = probabilities[np.arange(len(codes)), codes]
         return Guess(Drawn(codes, None), top, -terms.sum(axis=1), None, None)
     spike = _standard_spike(posterior, column)
-    tail = 0.5 * (1.0 - level)
-    low, middle, high = (_quantiles(law, weights, q, spike) for q in (tail, 0.5, 1.0 - tail))
     if statistic == "mean":
         middle = _means(law, weights, spike)
+    else:
+        middle = _quantiles(law, weights, 0.5, spike)
+    low = high = None
+    if level is not None:
+        low = _quantiles(law, weights, 0.5 * (1.0 - level), spike)
+        high = _quantiles(law, weights, 0.5 * (1.0 + level), spike)
     probability = nothing
     if isinstance(law, SpikePredictive):
         probability = weights.T @ np.exp(law.log_probs[:, 1])
@@ -132,7 +139,7 @@ class Guesses(NamedTuple):
 
 
 def impute(
-    posterior: Posterior, cells: Cells, columns: list[int], level: float = 0.9
+    posterior: Posterior, cells: Cells, columns: list[int], level: float | None = None
 ) -> dict[int, Guesses]:
     """A guess for each missing cell of `columns`, given the other cells of its row."""
     known = np.ones(posterior.num_columns, bool)

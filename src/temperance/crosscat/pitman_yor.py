@@ -17,10 +17,11 @@ sit at a new one. The remaining alpha is a new table too. So new tables get d K 
 is negative the pointer never leaves the n customers, and of the d K that say "new" the share
 -alpha / (d K) is drawn again.
 
-**The grid.** alpha is one of 17 log-spaced points, 0.01 to 100, four to a decade: at n rows a
-Dirichlet process has about alpha log(1 + n / alpha) clusters, so this is from one cluster to a
-thousand at a million rows. d is one of 8, from 0 to 0.5, for numbers of clusters that grow like
-n^d; for a Dirichlet process it is 0 alone. The pair is drawn jointly. Its log weights split into
+**The grid.** alpha is one of 16 log-spaced points, 0.05 to 10: at n rows a Dirichlet process has
+about alpha log(1 + n / alpha) clusters, so this is from one cluster to a hundred at a million rows,
+before any data. d is one of 6, from 0 to 0.25, for numbers of clusters that grow like n^d; for a
+Dirichlet process it is 0 alone. A view of few columns says little about its rows and has about as
+many clusters as the prior: wider grids fill it with clusters that cost time and explain nothing. The pair is drawn jointly. Its log weights split into
 what belongs to alpha, to d and to the pair, so a draw costs one log gamma for each cluster and d,
 and not for each pair.
 """
@@ -38,7 +39,7 @@ from temperance.crosscat.grid import FloatArray, draw_index, log_spaced
 Sizes = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.int32]
 
-DISCOUNTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
+DISCOUNTS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25)
 
 
 class PitmanYorGrids(NamedTuple):
@@ -50,7 +51,7 @@ class PitmanYorGrids(NamedTuple):
 
 def grids(discounts: Sequence[float] = DISCOUNTS) -> PitmanYorGrids:
     """The grid of a Pitman-Yor process; with `discounts=(0.0,)`, of a Dirichlet process."""
-    return PitmanYorGrids(log_spaced(1e-2, 1e2, 17), np.array(discounts, dtype=np.float64))
+    return PitmanYorGrids(log_spaced(0.05, 10.0, 16), np.array(discounts, dtype=np.float64))
 
 
 @compiled

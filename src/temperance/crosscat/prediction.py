@@ -12,12 +12,10 @@ from temperance.crosscat.predictive import CategoricalPredictive
 from temperance.errors import ArgumentError
 
 
-def predict(
-    posterior: Posterior, cells: Cells, target: int, statistic: str, level: float = 0.9
-) -> list[Guess]:
+def predict(posterior: Posterior, cells: Cells, target: int, statistic: str) -> list[Guess]:
     """Guesses of the target given each row's other cells, block by block."""
     return [
-        guess(posterior, target, weights, statistic, level)
+        guess(posterior, target, weights, statistic)
         for weights in _weights(posterior, cells, target)
     ]
 

@@ -16,7 +16,8 @@ from temperance.crosscat.predictive import CountPredictive, RealPredictive, Spik
 # Components of a smaller weight are left out: all of them together move a level by less than 1e-10.
 NEGLIGIBLE = 1e-14
 MOST_STEPS = 200
-CLOSE = 1e-12
+MOST_POINTS = 256
+CLOSE = 1e-11
 
 
 def _heaviest(weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -33,19 +34,19 @@ def real_quantiles(
     """[n] quantiles of the mixtures whose weights are the columns of `weights`, [J, n]."""
     if weights.shape[1] == 0:
         return np.empty(0)
-    which, shares = _heaviest(weights)
-    loc, scale, df = law.loc[which], law.scale[which], law.df[which]
     level = np.broadcast_to(np.asarray(level, np.float64), weights.shape[1:])
-    own = loc + scale * stdtrit(df, level[None, :])
-    low, high = own.min(axis=0), own.max(axis=0)
-    x = _between(low, high)
+    low, high, x = _bracket(law, weights, level)
+    which, shares = _heaviest(weights)
+    log_peak = gammaln(0.5 * (law.df + 1.0)) - gammaln(0.5 * law.df)
+    log_peak = log_peak - 0.5 * np.log(np.pi * law.df) - np.log(law.scale)
     active = np.arange(len(x))
     for _ in range(MOST_STEPS):
-        at = np.clip(x[active], low[active], high[active])
-        picked = (slice(None), active)
-        z = (at[None, :] - loc[picked]) / scale[picked]
-        excess = (shares[picked] * stdtr(df[picked], z)).sum(axis=0) - level[active]
-        density = (shares[picked] * _density(z, scale[picked], df[picked])).sum(axis=0)
+        at, of = x[active], which[:, active]
+        df, share = law.df[of], shares[:, active]
+        z = (at - law.loc[of]) / law.scale[of]
+        excess = (share * stdtr(df, z)).sum(axis=0) - level[active]
+        log_density = log_peak[of] - 0.5 * (df + 1.0) * np.log1p(z * z / df)
+        density = (share * np.exp(log_density)).sum(axis=0)
         low[active] = np.where(excess < 0, at, low[active])
         high[active] = np.where(excess >= 0, at, high[active])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -60,16 +61,33 @@ def real_quantiles(
     return x
 
 
+def _bracket(
+    law: RealPredictive, weights: NDArray[np.float64], level: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Neighbouring points on both sides of each quantile, and a first guess between them.
+
+    The points are the components' own quantiles, at which all mixtures are looked at together.
+    """
+    ends = np.unique([level.min(), level.max()])
+    own = np.ravel(law.loc + law.scale * stdtrit(law.df, ends[:, None]))
+    points = np.unique(own)
+    points = points[np.unique(np.linspace(0, len(points) - 1, MOST_POINTS).astype(int))]
+    below = stdtr(law.df[:, None], (points - law.loc[:, None]) / law.scale[:, None])
+    reached = weights.T @ below
+    place = np.clip((reached < level[:, None]).sum(axis=1), 1, max(len(points) - 1, 1))
+    left, right = place - 1, np.minimum(place, len(points) - 1)
+    low, high = points[left], points[right]
+    rows = np.arange(len(level))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (level - reached[rows, left]) / (reached[rows, right] - reached[rows, left])
+    guess = low + np.where(np.isfinite(share), np.clip(share, 0.0, 1.0), 0.5) * (high - low)
+    slack = 1e-9 * (1.0 + np.abs(points))
+    return low - slack[left], high + slack[right], guess
+
+
 def _between(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
     """Half way in asinh(x): tails heavier than Cauchy's put the ends very far apart."""
     return np.sinh(0.5 * (np.arcsinh(low) + np.arcsinh(high)))
-
-
-def _density(
-    z: NDArray[np.float64], scale: NDArray[np.float64], df: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    log = gammaln(0.5 * (df + 1)) - gammaln(0.5 * df) - 0.5 * np.log(np.pi * df) - np.log(scale)
-    return np.exp(log - 0.5 * (df + 1) * np.log1p(z * z / df))
 
 
 def count_quantiles(

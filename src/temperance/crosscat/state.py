@@ -13,10 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from temperance.crosscat import dirichlet, gamma_poisson, normal, pitman_yor
-from temperance.crosscat.columns import ColumnScores, move_columns
+from temperance.crosscat import (
+    columns,
+    dirichlet,
+    gamma_poisson,
+    kept_auxiliaries,
+    normal,
+    pitman_yor,
+)
+from temperance.crosscat.column_scores import TableScores, log_marginals
 from temperance.crosscat.features import COUNT, NARROW, REAL, WIDE
-from temperance.crosscat.partition import Partition
+from temperance.crosscat.partition import Partition, draw_partition
 from temperance.crosscat.prior import Prior, draw_hyper, sweep_hyper
 from temperance.crosscat.view import Ground, Hyperparameters, View
 
@@ -43,8 +50,8 @@ class State:
         if num_views is None:
             labels, _ = pitman_yor.draw_partition(num, *state.process, rng)
         for view in range(int(labels.max()) + 1):
-            columns = np.flatnonzero(labels == view).tolist()
-            made = View(ground, columns, *pitman_yor.draw_prior(prior.rows, rng))
+            members = np.flatnonzero(labels == view).tolist()
+            made = View(ground, members, *pitman_yor.draw_prior(prior.rows, rng))
             made.set_hyper(state.hyper)
             state.views.append(made)
         return state
@@ -70,51 +77,52 @@ class State:
         for view in self.views:
             sweep_hyper(view, self.prior, self.hyper, self.rng)
 
-    def move_columns(self, rows: np.ndarray, num_auxiliary: int, kernel: Any) -> int:
-        """One sweep of columns between views; returns how many are now elsewhere."""
-        before = np.zeros(len(self.ground.table.schema), np.int64)
-        for number, view in enumerate(self.views):
-            before[list(view.columns)] = number
+    def move_columns(self, rows: np.ndarray, num_auxiliary: int) -> None:
+        """A sweep of columns by Algorithm 8, and one by proposals of the prior."""
+        table, prior, rng = self.ground.table, self.prior, self.rng
+        view_of = self.view_of_column
         partitions = [_packed(view, rows) for view in self.views]
         held = dict(zip(partitions, self.views, strict=True))
-        scores = ColumnScores(lambda column, partition: self._log_marginal(column, partition, rows))
-        after, partitions = move_columns(
-            before, partitions, scores, rows, *self.process, self.prior.rows, self.rng,
-            num_auxiliary=num_auxiliary, kernel=kernel,
-        )  # fmt: skip
-        views, moved = [], 0
-        for number, partition in enumerate(partitions):
-            columns = tuple(np.flatnonzero(after == number).tolist())
-            old = held.get(partition)
-            if old is not None and old.columns == columns:
-                views.append(old)
-                continue
-            made = View(self.ground, columns, partition.alpha, partition.d)
-            made.seat_rows(partition.labels, rows, self.hyper)
-            views.append(made)
-            moved += len(set(columns) - set(old.columns if old else ()))
-        self.views = views
-        return moved
+        scores = TableScores(
+            lambda partition: log_marginals(
+                table.cells, table.features, self.hyper, partition, rows
+            )
+        )
 
-    def _log_marginal(self, column: int, partition: Partition, rows: np.ndarray) -> float:
-        """log p(X_c | pi) of the rows that are in, of all features of a column."""
-        features, cells = self.ground.table.features, self.ground.table.cells
-        total = 0.0
-        for f in features.of_column(column):
-            family, place = int(features.family[f]), int(features.place[f])
-            matrix, labels, num = cells[family], partition.labels, partition.num
-            if family in (NARROW, WIDE):
-                found = dirichlet.gather(
-                    matrix, place, labels, rows, int(features.num_values[f]), num
-                )
-                total += dirichlet.log_marginal(found, num, self.hyper[f])
-            elif family == REAL:
-                moments = normal.gather(matrix, place, labels, rows, num)
-                total += normal.log_marginal(*moments, num, self.hyper[f])
-            else:
-                sums = gamma_poisson.gather(matrix, place, labels, rows, num)
-                total += gamma_poisson.log_marginal(*sums, num, self.hyper[f])
-        return total
+        def fresh() -> Partition:
+            return draw_partition(rows, table.num_rows, prior.rows, rng)
+
+        pool = [fresh() for _ in range(num_auxiliary)]
+        view_of, partitions, _ = kept_auxiliaries.move_columns(
+            view_of, partitions, pool, scores, fresh, *self.process, rng
+        )
+        view_of, partitions = columns.move_columns(
+            view_of, partitions, scores, rows, *self.process, prior.rows, rng, kernel="metropolis"
+        )
+        self.views = [
+            self._view(tuple(np.flatnonzero(view_of == number).tolist()), partition, held, rows)
+            for number, partition in enumerate(partitions)
+        ]
+
+    def _view(
+        self, members: tuple[int, ...], partition: Partition, held: dict[Partition, View],
+        rows: np.ndarray,
+    ) -> View:  # fmt: skip
+        """The view of some columns on a partition; one that has not changed is kept."""
+        old = held.get(partition)
+        if old is not None and old.columns == members:
+            return old
+        made = View(self.ground, members, partition.alpha, partition.d)
+        made.seat_rows(partition.labels, rows, self.hyper)
+        return made
+
+    @property
+    def view_of_column(self) -> np.ndarray:
+        """The number of each column's view."""
+        found = np.zeros(len(self.ground.table.schema), np.int64)
+        for number, view in enumerate(self.views):
+            found[list(view.columns)] = number
+        return found
 
     def log_joint(self, rows: np.ndarray) -> float:
         """The log joint density of the state and of the rows that are in, hyperparameters given."""
@@ -142,9 +150,6 @@ class State:
     def arrays(self) -> dict[str, np.ndarray]:
         """All that a state is, but its table and its random numbers, as named arrays."""
         sizes = [len(found) for found in self.hyper]
-        view_of = np.zeros(len(self.ground.table.schema), np.int64)
-        for number, view in enumerate(self.views):
-            view_of[list(view.columns)] = number
         sums = {
             f"sums-{number}": view.tables.real.sums
             for number, view in enumerate(self.views)
@@ -154,7 +159,7 @@ class State:
             "hyper": np.concatenate(self.hyper),
             "hyper_sizes": np.array(sizes, np.int64),
             "process": np.array(self.process),
-            "view_of_column": view_of,
+            "view_of_column": self.view_of_column,
             "processes": np.array([view.tables.clusters.params for view in self.views]),
             "labels": np.stack([view.labels for view in self.views]),
         }
@@ -169,11 +174,11 @@ class State:
         state.hyper = [part.copy() for part in np.split(np.asarray(arrays["hyper"]), ends[:-1])]
         state.process = (float(arrays["process"][0]), float(arrays["process"][1]))
         for number, (alpha, d) in enumerate(arrays["processes"]):
-            columns = np.flatnonzero(arrays["view_of_column"] == number).tolist()
+            members = np.flatnonzero(arrays["view_of_column"] == number).tolist()
             known = arrays["labels"][number]
             labels = np.full(ground.table.num_rows, -1, np.int32)
             labels[: len(known)] = known
-            view = View(ground, columns, float(alpha), float(d))
+            view = View(ground, members, float(alpha), float(d))
             view.seat_rows(labels, np.flatnonzero(labels >= 0), state.hyper, packed=False)
             if view.features[REAL]:
                 view.restore_sums(arrays[f"sums-{number}"])

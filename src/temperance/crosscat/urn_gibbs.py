@@ -21,8 +21,8 @@ one would move the counts by sqrt(m) only, and not by m as the ball of a subsamp
 
 **Both.** The posterior of all balls is a ridge of width 1 / sqrt(N) about the line where a share p
 of them is on the left, and a handful of more than sqrt(N) balls leaves it: such steps are refused.
-With pi^beta in place of pi the ridge is as wide as that of beta N balls, and steps of 1 / beta
-balls do on all data what single balls do in a subsample.
+With pi^beta in place of pi the ridge is as wide as that of beta N balls, and a handful of 1 / beta
+balls is as long a step across it as a single ball in a subsample.
 """
 
 import math

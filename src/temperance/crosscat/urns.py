@@ -59,6 +59,8 @@ class Distance(NamedTuple):
 class TwoUrns:
     """Red and blue balls from two urns, and the law of (red on the left, blue on the left).
 
+    >>> import numpy as np
+    >>> from temperance.crosscat.urns import TwoUrns
     >>> urns = TwoUrns(4, 6, p=0.45, alpha=0.5)
     >>> round(urns.log_evidence, 6)
     -7.515848
