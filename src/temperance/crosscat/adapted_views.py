@@ -75,6 +75,23 @@ def _log_seats(tables: Any, order: Any, labels: Any, places: Any) -> float:
     return log_weight
 
 
+class LoneViews:
+    """Views of one column each, made once and cleared after use."""
+
+    def __init__(self, ground: Ground):
+        self._ground = ground
+        self._made: dict[int, View] = {}
+
+    def empty(self, column: int, alpha: float, d: float, hyper: Hyperparameters) -> View:
+        """The view of a column; whoever lets rows in clears it again."""
+        if column not in self._made:
+            self._made[column] = View(self._ground, (column,), alpha, d)
+        view = self._made[column]
+        view.set_process(alpha, d)
+        view.set_hyper(hyper)
+        return view
+
+
 def search_views(
     view_of_column: IntArray,
     partitions: list[Partition],
@@ -82,33 +99,27 @@ def search_views(
     rows: IntArray,
     process: tuple[float, float],
     row_grids: PitmanYorGrids,
-    ground: Ground,
+    lone_views: LoneViews,
     hyper: Hyperparameters,
     rng: np.random.Generator,
 ) -> tuple[IntArray, list[Partition]]:
-    """Some columns, in random order, stay, join another view or found one on an adapted partition."""
+    """Some columns, in random order, stay, join another view or found one made for them."""
     views, held = view_of_column.copy(), list(partitions)
     num = num_searched(len(views), len(rows))
     for column in rng.permutation(len(views))[:num].tolist():
         order = rng.permutation(rows)
-        alone = columns.is_alone(column, views)
-        if alone:
+        if columns.is_alone(column, views):
             mine = held[views[column]]
-            log_weight = log_seats(_empty(ground, column, mine.alpha, mine.d, hyper), order, mine)
+            view = lone_views.empty(column, mine.alpha, mine.d, hyper)
+            log_weight = log_seats(view, order, mine)
         else:
-            alpha, d = pitman_yor.draw_prior(row_grids, rng)
-            view = _empty(ground, column, alpha, d, hyper)
+            view = lone_views.empty(column, *pitman_yor.draw_prior(row_grids, rng), hyper)
             log_weight = draw_seats(view, order, rng)
             mine = view.partition(rows)
+        view.clear(rows)
         places = columns.find_proposals(column, views)._replace(auxiliary=(mine,))
         logs = columns.log_prior_weights(places.sizes, 1, *process)
         logs[:-1] += [log_marginal(column, held[view]) for view in places.views]
         logs[-1] += log_weight
         views, held = columns.put(column, views, held, places, draw_index(logs, rng))
     return views, held
-
-
-def _empty(ground: Ground, column: int, alpha: float, d: float, hyper: Hyperparameters) -> View:
-    view = View(ground, (column,), alpha, d)
-    view.set_hyper(hyper)
-    return view

@@ -122,6 +122,18 @@ class View:
         labels[rows] = numbers[self.labels[rows]]
         return Partition(labels, self.num_clusters, float(params[0]), float(params[1]))
 
+    def clear(self, rows: np.ndarray) -> None:
+        """Empties a view in which no rows but these are; `set_hyper` makes it ready."""
+        tables = self.tables
+        tables.clusters.labels[rows] = ABSENT
+        tables.clusters.size[:] = 0
+        weigh_places(tables.clusters)
+        for counted in (
+            tables.narrow.counts, tables.wide.counts, tables.real.seen, tables.real.sums,
+            tables.count.seen, tables.count.sums,
+        ):  # fmt: skip
+            counted[:] = 0
+
     def make_room(self, num_clusters: int) -> None:
         """There are places for so many clusters and an empty table."""
         self._widen(padded(num_clusters + 2))
