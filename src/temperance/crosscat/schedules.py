@@ -7,7 +7,7 @@ come and go never depends on where they sit.
 *churn*): the subsample grows and is stirred all the while. n / N is the inverse temperature.
 
     linear         E(n) = T - 1, so that T N rows enter in all, as in the paper
-    accelerating   E(n) = T sqrt(4000 / n), at most n: beyond the N rows that enter once, about
+    accelerating   E(n) = T sqrt(4000 / n), at most 4 n: beyond the N rows that enter once, about
                    2 T sqrt(4000 N) do so, which grows like the square root of N
 
 E is of any size; its fractions are carried over to the next row. *Who* leaves and enters is a matter of
@@ -44,7 +44,7 @@ from temperance.errors import ArgumentError, unknown_name
 STRATEGIES = ("anneal", "sequential", "prior")
 SCHEDULES = ("accelerating", "linear")
 CHURNS = ("window", "random", "metropolis", "weighted")
-REFERENCE_ROWS = 4000.0
+REFERENCE_ROWS, MOST_TURNOVERS = 4000.0, 4.0
 
 
 class Schedule(NamedTuple):
@@ -77,7 +77,7 @@ class Schedule(NamedTuple):
         if self.strategy == "anneal":
             found = np.full(num_rows, self.passes - 1.0)
             if self.schedule == "accelerating":
-                found = np.minimum(self.passes * np.sqrt(REFERENCE_ROWS / n), n)
+                found = np.minimum(self.passes * np.sqrt(REFERENCE_ROWS / n), MOST_TURNOVERS * n)
             found[-1] = 0.0
             at_end = 0.0
         else:
