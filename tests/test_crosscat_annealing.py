@@ -1,4 +1,4 @@
-"""Whole anneals: their law on tiny tables, their weights, their schedules, and going on with them."""
+"""Whole anneals: their law on tiny tables, their weights, their schedules, and going on."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from tests import broken_annealing as broken
 from tests.tiny_tables import known_prior, mixed
 
 from temperance.crosscat.annealing import Annealing, Settings
-from temperance.crosscat.exact_churn import churn
 from temperance.crosscat.evidence import weigh_states
+from temperance.crosscat.exact_churn import churn
 from temperance.crosscat.schedules import Schedule, fill, new_window, next_steps, rows_in
 from temperance.crosscat.state import State
 from temperance.errors import ArgumentError
@@ -117,13 +117,15 @@ def test_whole_anneals_of_a_cross_categorization_follow_the_posterior(seed: int)
     found = [crosscat_run(one) for one in np.random.SeedSequence(seed).spawn(3000)]
     for look in (lambda s: max(s[0]), lambda s: s[1][0], lambda s: s[1][s[0][3]]):
         kinds = sorted({look(state) for state in states})
-        shares = np.array([sum(p for s, p in zip(states, law) if look(s) == k) for k in kinds])
+        shares = np.array(
+            [sum(p for s, p in zip(states, law, strict=True) if look(s) == k) for k in kinds]
+        )
         assert p_value([look(state) for state in found], kinds, shares) > LEVEL
 
 
 @pytest.mark.parametrize("churn", ["window", "random"])
 def test_mean_weights_are_the_evidence(churn: str, seed: int):
-    states, law, log_evidence = mixture_law(4)
+    *_, log_evidence = mixture_law(4)
     schedule = Schedule(passes=3, schedule="linear", churn=churn)
     seeds = np.random.SeedSequence(seed).spawn(500)
 
@@ -201,7 +203,7 @@ def test_steps_follow_the_schedule(churn: str, strata: np.ndarray | None, seed: 
     inside: set[int] = set()
     entries, sizes, finished, swept = 0, [], False, set()
     while not finished:
-        steps, turned, finished = next_steps(window, churns, churn == "random", 7, rng)
+        steps, _, finished = next_steps(window, churns, churn == "random", 7, rng)
         for step in steps.tolist():
             if step >= 0:
                 assert step not in inside

@@ -100,7 +100,7 @@ def test_predictives_are_those_of_the_scorer():
         for k in range(max(kept) + 2):
             seats = (*kept, k)
             total = tables.log_seating(seats, SEATING) - tables.log_seating(kept, SEATING)
-            where = {r: seat for r, seat in zip(order, seats, strict=True)}
+            where = dict(zip(order, seats, strict=True))
             whole = tuple(where[r] for r in range(NUM_ROWS))
             alone = tuple(90 if r == row else where[r] for r in range(NUM_ROWS))
             for column in columns:
@@ -207,7 +207,9 @@ def test_statistics_are_those_of_a_rebuild(seed: int, offset: float):
         shapes = [(len(group.weight), -1) for group in (old, new)]
         width = min(old.counts.reshape(shapes[0]).shape[1], new.counts.reshape(shapes[1]).shape[1])
         for part in ("counts", "table"):
-            left, right = (getattr(g, part).reshape(s) for g, s in zip((old, new), shapes))
+            left, right = (
+                getattr(g, part).reshape(s) for g, s in zip((old, new), shapes, strict=True)
+            )
             assert np.array_equal(left[:, :width], right[:, :width])
     used = view.tables.clusters.head[USED]
     assert np.array_equal(view.tables.clusters.mass[:used], again.tables.clusters.mass[:used])

@@ -273,11 +273,55 @@ REFERENCES = {
   eprint = {1511.02543},
   archivePrefix = {arXiv}
 }""",
+    "obermeyer2014": """@inproceedings{obermeyer2014,
+  author = {Obermeyer, Fritz and Glidden, Jonathan and Jonas, Eric},
+  title = {Scaling nonparametric {Bayesian} inference via subsample-annealing},
+  booktitle = {Proceedings of the 17th International Conference on Artificial Intelligence and
+               Statistics},
+  series = {JMLR: W&CP},
+  volume = {33},
+  year = {2014}
+}""",
+    "mansinghka2009": """@inproceedings{mansinghka2009,
+  author = {Mansinghka, Vikash K. and Jonas, Eric and Petschulat, Cap and Cronin, Beau
+            and Shafto, Patrick and Tenenbaum, Joshua B.},
+  title = {Cross-categorization: a method for discovering multiple overlapping clusterings},
+  booktitle = {Nonparametric {Bayes} Workshop at {NIPS}},
+  year = {2009}
+}""",
+    "pitman1997": """@article{pitman1997,
+  author = {Pitman, Jim and Yor, Marc},
+  title = {The two-parameter {Poisson}-{Dirichlet} distribution derived from a stable
+           subordinator},
+  journal = {The Annals of Probability},
+  volume = {25},
+  number = {2},
+  pages = {855--900},
+  year = {1997}
+}""",
+    "neal2000": """@article{neal2000,
+  author = {Neal, Radford M.},
+  title = {{Markov} chain sampling methods for {Dirichlet} process mixture models},
+  journal = {Journal of Computational and Graphical Statistics},
+  volume = {9},
+  number = {2},
+  pages = {249--265},
+  year = {2000}
+}""",
+}
+# Of the models of tables, by name.
+TABLE_REFERENCES = {
+    "crosscat": ("obermeyer2014", "mansinghka2009", "pitman1997", "neal2000"),
+    "pitman-yor": ("obermeyer2014", "pitman1997", "neal2000"),
+    "dirichlet-process": ("obermeyer2014", "neal2000"),
 }
 
 
 def cite(tree: Any) -> str:
-    """BibTeX of the method and move that made `tree`."""
+    """BibTeX of the method and move that made `tree`, or of a model of `temperance.crosscat`."""
+    table = getattr(tree, "model", None)
+    if isinstance(table, str) and table in TABLE_REFERENCES:
+        return "\n\n".join(REFERENCES[key] for key in TABLE_REFERENCES[table])
     method, move = tree.attrs.get("method", ""), tree.attrs.get("move", "")
     keys = list(METHODS[method].references) if method in METHODS else []
     keys += [key for name, found in MOVE_REFERENCES.items() if name in move for key in found]

@@ -1,16 +1,18 @@
-"""What a view keeps of its categorical features: counts by slot and cluster, and how they score a row.
+"""What a view keeps of its categorical features: counts by slot and cluster, to score rows by.
 
 For feature f with weights alpha_fv, of sum A_f, the predictive of value v in cluster k is
 
     (alpha_fv + c_fvk) / (A_f + n_fk),
 
-with c the counts and n_fk the rows of the cluster whose cell is not missing. Tables hold alpha + c itself and not
-its logarithm: a row's score is a product, an update writes one number, and no log or exp is taken. A missing cell has a slot
-of its own whose entry is A_f + n_fk, so that its ratio is one and no case is told apart.
+with c the counts and n_fk the rows of the cluster whose cell is not missing. Tables hold alpha + c
+itself and not its logarithm: a row's score is a product, an update writes one number, and no log or
+exp is taken. A missing cell has a slot of its own whose entry is A_f + n_fk, so that its ratio is
+one and no case is told apart.
 
-Products are of four single-precision entries, then of sixteen features in double precision, then of their common denominator
-`inverse`, and each value is divided by its frequency in all rows (`scale`, the same for all clusters), which keeps them near one.
-Entries are written as weight + count from whole counts, never added to, so that they do not drift.
+Products are of four single-precision entries, then of sixteen features in double precision, then of
+their common denominator `inverse`, and each value is divided by its frequency in all rows (`scale`,
+the same for all clusters), which keeps them near one. Entries are written as weight + count from
+whole counts, never added to, so that they do not drift.
 """
 
 from typing import Any, NamedTuple
@@ -42,7 +44,10 @@ class CategoricalTable(NamedTuple):
 def categorical_table(
     place: Any, num_values: Any, num_full: int, frequencies: list[Any], stride: int
 ) -> CategoricalTable:
-    """No row is in, and no weights are set. `frequencies` are those of all values but the missing one, by feature."""
+    """No row is in, and no weights are set.
+
+    `frequencies` are those of all values but the missing one, by feature.
+    """
     start = np.concatenate([[0], np.cumsum(np.asarray(num_values, np.int64) + 2)])
     total, num = int(start[-1]), len(place)
     scale = np.ones(total)
@@ -122,7 +127,7 @@ def log_frequency(group: Any) -> float:
 
 @compiled
 def log_cells(group: Any, k: int, size: Any) -> float:
-    """The log of `multiply_cells` at place k, for rows whose products leave the range of numbers."""
+    """Log of `multiply_cells` at place k, for rows whose products leave the range of numbers."""
     found = 0.0
     for f in range(group.place.shape[0]):
         slot = group.slots[f]
@@ -179,7 +184,10 @@ def divide_place(group: Any, k: int, size: Any) -> None:
 
 @compiled
 def set_weights(group: Any, f: int, weights: Any) -> None:
-    """New weights of the view's feature f: its known values, then those never seen. `refresh` makes them count."""
+    """New weights of the view's feature f: its known values, then those never seen.
+
+    `refresh` makes them count.
+    """
     group.total[f] = weights.sum()
     for v in range(weights.shape[0]):
         group.weight[group.start[f] + v] = weights[v]

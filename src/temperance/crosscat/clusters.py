@@ -1,16 +1,17 @@
 """The clusters of a view, and which row is in which.
 
-Each cluster has a place, and all that is kept of clusters is arrays over places, so that one vector operation scores a row against
-all of them. A cluster that loses its last row leaves a hole: its counts are then zero of themselves, and nothing is moved.
-One hole is the *empty table*, with the mass of a new cluster; it is the lowest hole, which keeps the used places together.
-With K clusters, n rows, concentration alpha and discount d, the mass of a place in a Pitman-Yor process is
+Each cluster has a place, and all that is kept of clusters is arrays over places, so that one vector
+operation scores a row against all of them. A cluster that loses its last row leaves a hole: its
+counts are then zero of themselves, and nothing is moved. One hole is the *empty table*, with the
+mass of a new cluster; it is the lowest hole, which keeps the used places together. With K clusters,
+n rows, concentration alpha and discount d, the mass of a place in a Pitman-Yor process is
 
     n_k - d          of cluster k,
     alpha + d K      of the empty table,
     0                of any other hole.
 
-Places are padded to whole vectors, and arrays over them to an odd number of cache lines, since strides of powers of
-two would put every feature's counts into the same lines of the cache.
+Places are padded to whole vectors, and arrays over them to an odd number of cache lines, since
+strides of powers of two would put every feature's counts into the same lines of the cache.
 """
 
 from typing import Any, NamedTuple
@@ -25,7 +26,10 @@ ABSENT, FULL = -1, -1
 
 
 class Clusters(NamedTuple):
-    """Who sits where. `head` has the number of clusters, of rows, the empty table and the lanes in use."""
+    """Who sits where.
+
+    `head` has the number of clusters, of rows, the empty table and the lanes in use.
+    """
 
     labels: Any  # int32[N], the place of a row's cluster, ABSENT for rows that are not in
     size: Any  # int64[stride]
@@ -70,7 +74,7 @@ def weigh_places(clusters: Any) -> None:
 
 @compiled
 def _choose_empty(clusters: Any) -> None:
-    """The lowest hole becomes the empty table, if there is one, and the lanes in use are counted."""
+    """The lowest hole becomes the empty table, if there is one; the lanes in use are counted."""
     stride = clusters.size.shape[0]
     empty = 0
     while empty < stride and clusters.size[empty] > 0:

@@ -1,6 +1,7 @@
-"""What a view keeps of its count features: sums by cluster, and the negative binomial of the next cell.
+"""What a view keeps of its count features: sums by cluster, and what the next cell may be.
 
-With rate ~ Gamma(a, b) a cluster of n cells with sum s has the posterior Gamma(r, b_n), r = a + s and b_n = b + n, and the predictive
+With rate ~ Gamma(a, b) a cluster of n cells with sum s has the posterior Gamma(r, b_n), r = a + s
+and b_n = b + n, and the predictive
 
     p(x) = Gamma(r + x) / (Gamma(r) x!) (b_n / (b_n + 1))^r (1 / (b_n + 1))^x.
 """

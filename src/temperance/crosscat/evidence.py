@@ -2,14 +2,18 @@
 
 Run any schedule and carry
 
-    log w += log p(x_a | pi')   when row a enters,      log w -= log p(x_r | pi')   when row r leaves,
+    log w += log p(x_a | pi')   when row a enters,
+    log w -= log p(x_r | pi')   when row r leaves,
 
 with p(x | pi') the predictive given the partition without the row. Then E[w 1(pi)] = p(pi, X): the
-mean weight is the evidence p(X), and weighted states are draws from the posterior, for every schedule. These are the increments of annealed importance sampling: the step that lets a row in is
-undone by one that drops its seat, and their probabilities cancel to the predictive. Whatever leaves p(pi, X_S) invariant, as draws of hyperparameters and moves of columns do, has no weight.
+mean weight is the evidence p(X), and weighted states are draws from the posterior, for every
+schedule. These are the increments of annealed importance sampling: the step that lets a row in is
+undone by one that drops its seat, and their probabilities cancel to the predictive. Whatever leaves
+p(pi, X_S) invariant, as draws of hyperparameters and moves of columns do, has no weight.
 
-Many states run side by side. When the effective number of states, (sum w)^2 / sum w^2, falls below half, states are drawn again with
-probability proportional to w (systematic resampling), and the weights become their mean: a sequential Monte Carlo sampler.
+Many states run side by side. When the effective number of states, (sum w)^2 / sum w^2, falls below
+half, states are drawn again with probability proportional to w (systematic resampling), and the
+weights become their mean: a sequential Monte Carlo sampler.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +36,8 @@ class WeightedStates(NamedTuple):
     """States with log weights that estimate the evidence.
 
     `log_evidence` is of the whole table, hyperparameters and partitions summed over; `error` is the
-    standard error of its estimate as far as one run can tell. `num_effective` is of the last weights.
+    standard error of its estimate as far as one run can tell. `num_effective` is of the last
+    weights.
     """
 
     states: list[FittedState]

@@ -9,12 +9,12 @@ invariant: subsamples that are likely should be seen more often. Let pi' be the 
 and p(x | pi') the predictive of a row, a sum over where it may sit (rows.py) and a product over
 views. Two churns leave f invariant:
 
-    metropolis   draw r and a as before; accept with min(1, p(x_a | pi') / p(x_r | pi')), or else put
-                 r back where it was
+    metropolis   draw r and a as before; accept with min(1, p(x_a | pi') / p(x_r | pi')), or else
+                 put r back where it was
     weighted     draw a from all rows that are out, r among them, with probability ~ p(x_a | pi')
 
-In both a then takes its seat by (*). At n = N each is a step of Gibbs sampling, so that the end of a
-run is the same: what they change is what the run believes on its way.
+In both a then takes its seat by (*). At n = N each is a step of Gibbs sampling, so that the end of
+a run is the same: what they change is what the run believes on its way.
 """
 
 from typing import Any
@@ -29,13 +29,13 @@ from temperance.crosscat.state import State
 
 @compiled
 def log_row(tables: Any, row: int) -> float:
-    """log p(x | pi) of a row in one view."""
+    """Log p(x | pi) of a row in one view."""
     total, factor = weigh_row(tables, row)
     return log_predictive(tables.clusters, tables.narrow, tables.wide, total, factor)
 
 
 def log_row_of(state: State, row: int) -> float:
-    """log p(x | pi) of a row that is not in, over all views."""
+    """Log p(x | pi) of a row that is not in, over all views."""
     return sum(log_row(view.tables, row) for view in state.views)
 
 

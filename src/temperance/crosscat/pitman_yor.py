@@ -21,9 +21,9 @@ is negative the pointer never leaves the n customers, and of the d K that say "n
 about alpha log(1 + n / alpha) clusters, so this is from one cluster to a hundred at a million rows,
 before any data. d is one of 6, from 0 to 0.25, for numbers of clusters that grow like n^d; for a
 Dirichlet process it is 0 alone. A view of few columns says little about its rows and has about as
-many clusters as the prior: wider grids fill it with clusters that cost time and explain nothing. The pair is drawn jointly. Its log weights split into
-what belongs to alpha, to d and to the pair, so a draw costs one log gamma for each cluster and d,
-and not for each pair.
+many clusters as the prior: wider grids fill it with clusters that cost time and explain nothing.
+The pair is drawn jointly. Its log weights split into what belongs to alpha, to d and to the pair,
+so a draw costs one log gamma for each cluster and d, and not for each pair.
 """
 
 import math

@@ -1,15 +1,17 @@
-"""What a view keeps of its real features: sums and squares by cluster, and the Student t of the next cell.
+"""What a view keeps of its real features: sums and squares by cluster, and the next cell's law.
 
-With mean | var ~ N(mu, var / kappa) and var ~ scaled inverse chi-squared(nu, sigma2), a cluster of n cells with sum s and sum of
-squares q has
+With mean | var ~ N(mu, var / kappa) and var ~ scaled inverse chi-squared(nu, sigma2), a cluster of
+n cells with sum s and sum of squares q has
 
     kappa_n = kappa + n,   nu_n = nu + n,   mu_n = (kappa mu + s) / kappa_n,
     nu_n sigma2_n = nu sigma2 + (q - s^2 / n) + n kappa / kappa_n (s / n - mu)^2,
 
-and the predictive is Student's t with nu_n degrees of freedom at mu_n with squared scale sigma2_n (1 + 1 / kappa_n).
+and the predictive is Student's t with nu_n degrees of freedom at mu_n with squared scale sigma2_n
+(1 + 1 / kappa_n).
 
-Sums and squares are kept to twice double precision (a high and a low part), so that after any number of adds and
-removes they are those of the rows that are in, and a variance is not a difference of large numbers.
+Sums and squares are kept to twice double precision (a high and a low part), so that after any
+number of adds and removes they are those of the rows that are in, and a variance is not a
+difference of large numbers.
 """
 
 import math

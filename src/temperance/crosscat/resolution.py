@@ -7,9 +7,9 @@ The resolution r of a column is
     otherwise the smallest gap between two distinct values, but no less than 1e-9 and no more than
     1e-3 of the standard deviation, and not below the precision that the numbers came with.
 
-Fewer than three values other than zero do not show a step: there it is the last decimal, or 1
-of whole numbers. The centre is the mean, and
-the scale is the standard deviation or r, whichever is larger: it is never zero.
+Fewer than three values other than zero do not show a step: there it is the last decimal, or 1 of
+whole numbers. The centre is the mean, and the scale is the standard deviation or r, whichever is
+larger: it is never zero.
 
 Noise uniform on [-r/2, r/2] makes of a recorded number one of the numbers that would have been
 recorded so. A density of the noisy column is bounded by about 1/r, whatever repeats in it.

@@ -2,14 +2,15 @@
 
 A row x enters the cluster at place k with probability proportional to
 
-    mass_k  prod_f p(x_f | the cells of feature f in cluster k),                                      (*)
+    mass_k  prod_f p(x_f | the cells of feature f in cluster k),                             (*)
 
-the Pitman-Yor mass of the place (clusters.py) times the predictives of its cells (categorical_table.py, real_table.py,
-count_table.py). The sum of (*) over places, divided by n + alpha, is the row's predictive p(x | pi).
+the Pitman-Yor mass of the place (clusters.py) times the predictives of its cells
+(categorical_table.py, real_table.py, count_table.py). The sum of (*) over places, divided by n +
+alpha, is the row's predictive p(x | pi).
 
-`weigh_row` fills the weights (*), and `draw_place` draws from them. `run_steps` follows a list of steps, each an entry or a
-removal; what the list is makes the strategy (schedules.py). Views do not see each other: given their columns each follows
-the same list alone.
+`weigh_row` fills the weights (*), and `draw_place` draws from them. `run_steps` follows a list of
+steps, each an entry or a removal; what the list is makes the strategy (schedules.py). Views do not
+see each other: given their columns each follows the same list alone.
 """
 
 import math
@@ -152,7 +153,7 @@ def _weigh_by_logs(
 
 @compiled
 def log_predictive(clusters: Any, narrow: Any, wide: Any, total: float, factor: float) -> float:
-    """log p(x | pi) of the row that was weighed."""
+    """Log p(x | pi) of the row that was weighed."""
     return (
         math.log(total / (clusters.head[NUM_ROWS] + clusters.params[0]))
         + factor

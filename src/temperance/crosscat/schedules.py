@@ -10,21 +10,22 @@ come and go never depends on where they sit.
     accelerating   E(n) = T sqrt(4000 / n), at most 4 n: beyond the N rows that enter once, about
                    2 T sqrt(4000 N) do so, which grows like the square root of N
 
-E is of any size; its fractions are carried over to the next row. *Who* leaves and enters is a matter of
+E is of any size; its fractions are carried over to the next row. *Who* leaves and enters is a
+matter of
 
     window   a ring of all rows in random order: the oldest leaves, the next on the ring enters
-    random   a row drawn from those that are in leaves, one drawn from all that are out enters, as in
-             the paper
+    random   a row drawn from those that are in leaves, one drawn from all that are out enters, as
+             in the paper
 
 and `metropolis` and `weighted` are exact at every size (exact_churn.py), at the price of scoring
 more rows. At n = N all put back the row they took out, which is a step of Gibbs sampling.
 
-**Strata.** If rows fall into strata, each has a ring of its own. The ring that has the fewest rows in
-lets the next one in, so that rare strata are in from the start; a churn is of one ring, chosen with
-probability proportional to its rows that are in. At n = N nothing is different.
+**Strata.** If rows fall into strata, each has a ring of its own. The ring that has the fewest rows
+in lets the next one in, so that rare strata are in from the start; a churn is of one ring, chosen
+with probability proportional to its rows that are in. At n = N nothing is different.
 
-**Sequential.** E(n) = 0 until all rows are in, then T - 1 churns for each row. **Prior** begins with
-all rows seated by a draw of the prior, then has T churns for each row.
+**Sequential.** E(n) = 0 until all rows are in, then T - 1 churns for each row. **Prior** begins
+with all rows seated by a draw of the prior, then has T churns for each row.
 
 **Turnover.** Hyperparameters and columns are due each time that n churns have been made since they
 were last: in the window every row has then been replaced.

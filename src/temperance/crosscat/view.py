@@ -1,7 +1,8 @@
 """A view: some columns, and one partition of the rows for all of them.
 
-The tables of a view (rows.py) have room for a number of clusters, and are made wider when that is taken. Features without
-missing cells come first in each family, which is all that the order of a view's features means.
+The tables of a view (rows.py) have room for a number of clusters, and are made wider when that is
+taken. Features without missing cells come first in each family, which is all that the order of a
+view's features means.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,8 +35,8 @@ Hyperparameters = list[np.ndarray]
 class Ground:
     """A table, and what every view of it needs to know of each feature.
 
-    `frequencies` are those of the values of categorical features, none of them zero, and `gappy` says whether a cell of a feature is
-    missing.
+    `frequencies` are those of the values of categorical features, none of them zero, and `gappy`
+    says whether a cell of a feature is missing.
     """
 
     table: Table
