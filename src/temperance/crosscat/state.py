@@ -21,7 +21,7 @@ from temperance.crosscat import (
     normal,
     pitman_yor,
 )
-from temperance.crosscat.adapted_views import LoneViews, search_views
+from temperance.crosscat.adapted_views import BlockViews, search_views
 from temperance.crosscat.column_scores import TableScores, log_marginals
 from temperance.crosscat.features import COUNT, NARROW, REAL, WIDE
 from temperance.crosscat.partition import Partition, draw_partition
@@ -37,7 +37,7 @@ class State:
         self.hyper: Hyperparameters = []
         self.views: list[View] = []
         self.process = (1.0, 0.0)
-        self._lone_views = LoneViews(ground)
+        self._block_views = BlockViews(ground)
 
     @classmethod
     def drawn(
@@ -102,7 +102,7 @@ class State:
             view_of, partitions, scores, rows, *self.process, prior.rows, rng, kernel="metropolis"
         )
         view_of, partitions = search_views(
-            view_of, partitions, scores, rows, self.process, prior.rows, self._lone_views, self.hyper,
+            view_of, partitions, scores, rows, self.process, prior.rows, self._block_views, self.hyper,
             rng,
         )  # fmt: skip
         self.views = [
