@@ -9,7 +9,7 @@ import pytest
 import scipy.special
 import scipy.stats
 from tests import broken_annealing as broken
-from tests.tiny_tables import known_prior, mixed
+from tests.mixed_table import known_prior, mixed
 
 from temperance.crosscat.annealing import Annealing, Settings
 from temperance.crosscat.evidence import weigh_states

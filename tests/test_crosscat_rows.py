@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from tests import broken_rows as broken
-from tests.tiny_tables import mixed
+from tests.mixed_table import mixed
 
 from temperance.crosscat.cells import Cells
 from temperance.crosscat.clusters import EMPTY, USED

@@ -1,91 +1,57 @@
-"""Tiny tables with cells of every family, for the kernels and for the independent scorer."""
-
-from typing import Any
+"""Tables of three to five rows with every family and missing cells, as both sides read them."""
 
 import numpy as np
 
-from temperance.crosscat.cells import Cells
-from temperance.crosscat.dirichlet import DirichletGrids
-from temperance.crosscat.features import COUNT, NARROW, REAL, WIDE, Features
-from temperance.crosscat.gamma_poisson import GammaPoissonGrids
-from temperance.crosscat.normal import NormalGrids
-from temperance.crosscat.pitman_yor import PitmanYorGrids
-from temperance.crosscat.prior import Prior
-from temperance.crosscat.schema import Column, Schema
-from temperance.crosscat.table import Table
-from temperance.crosscat.view import Ground
+from temperance.crosscat import dirichlet, gamma_poisson, normal
+from temperance.crosscat.partition import Partition
 from temperance.testing import tables
 
-MANY = 300
-NORMAL, POISSON = (0.2, 0.7, 2.5, 0.6), (1.3, 0.4)
-# A code that is None is missing.
-NARROW_CODES = ((0, 1, 1, 0, 1), (2, 0, None, 2, 1))
-WIDE_CODES = (0, 1, 0, 1, 2)
-REALS = ((0.3, -1.2, 0.9, None, 0.4), (None, 2.0, None, 1.5, -0.5))
-COUNTS = (3, 0, None, 5, 1)
-SPIKES = (1, 0, 1, 0, 0)
-WEIGHTS = (
-    (0.5, 0.8, 0.0),
-    (0.4, 0.7, 1.1, 0.2),
-    (0.6, 0.9, 0.0),
-    tuple([0.3, 0.9, 0.5] + [0.01] * (MANY - 3) + [0.1]),
+# The values of each column, its hyperparameters, and None where a cell is missing.
+CATEGORIES = tables.Categories((0, 1, None, 0, 2), (0.4, 1.5, 0.7, 0.2))
+BOOLEANS = tables.Categories((1, 1, 0, None, 0), (0.3, 0.9, 0.0))
+REALS = tables.Reals((-0.4, None, 1.3, 1.1, -0.2), 0.3, 0.5, 1.5, 0.4)
+COUNTS = tables.Counts((0, 7, 1, None, 5), 0.8, 0.25)
+SPIKE = tables.Joined(
+    (
+        tables.Categories((0, 1, 0, 1, 0), (0.5, 0.6, 0.0)),
+        tables.Reals((0.9, None, -0.7, None, 0.8), 0.0, 0.2, 3.0, 0.3),
+    )
 )
-EQUAL_WEIGHTS = ((0.5, 0.5, 0.0), (0.6,) * 4, (0.7, 0.7, 0.0), (0.05,) * (MANY + 1))
+ALL = (CATEGORIES, BOOLEANS, REALS, COUNTS, SPIKE)
 
 
-def mixed(num_rows: int, equal: bool = False) -> tuple[Ground, list[Any], list[np.ndarray]]:
-    """A boolean, a gappy category, a wide one, a real, a count and a spike column.
-
-    If `equal`, all weights of a category are the same, as a grid of one point has them.
-    """
-    weights = EQUAL_WEIGHTS if equal else WEIGHTS
-    schema = Schema(
-        (
-            Column("boolean", "boolean", (False, True)),
-            Column("category", "categorical", ("a", "b", "c")),
-            Column("wide", "categorical", tuple(range(MANY))),
-            Column("real", "real"),
-            Column("count", "count"),
-            Column("spike", "spike"),
-        )
-    )
-    narrow = [NARROW_CODES[0], [4 if x is None else x for x in NARROW_CODES[1]], SPIKES]
-    real = [[np.nan if x is None else x for x in column] for column in REALS]
-    cells = Cells(
-        np.array(narrow, np.uint8).T[:num_rows].copy(),
-        np.array([WIDE_CODES], np.int32).T[:num_rows].copy(),
-        np.array(real, np.float64).T[:num_rows].copy(),
-        np.array([[-1 if x is None else x for x in COUNTS]], np.int64).T[:num_rows].copy(),
-    )
-    columns: list[Any] = [
-        tables.Categories(NARROW_CODES[0][:num_rows], weights[0]),
-        tables.Categories(NARROW_CODES[1][:num_rows], weights[1]),
-        tables.Categories(WIDE_CODES[:num_rows], weights[3]),
-        tables.Reals(REALS[0][:num_rows], *NORMAL),
-        tables.Counts(COUNTS[:num_rows], *POISSON),
-        tables.Joined(
-            (
-                tables.Categories(SPIKES[:num_rows], weights[2]),
-                tables.Reals(REALS[1][:num_rows], *NORMAL),
-            )
-        ),
-    ]
-    hyper = [*weights[:2], weights[3], NORMAL, POISSON, weights[2], NORMAL]
-    table = Table(schema, Features.of(schema), cells)
-    return Ground.of(table), columns, [np.array(x, np.float64) for x in hyper]
+def first_rows(column: tables.Column, num: int) -> tables.Column:
+    """The column on its first rows."""
+    if isinstance(column, tables.Joined):
+        return tables.Joined(tuple(first_rows(part, num) for part in column.parts))
+    kept = {**vars(column), "values": column.values[:num]}
+    return type(column)(**kept)
 
 
-def known_prior(ground: Ground, hyper: list[np.ndarray], alpha: float, d: float) -> Prior:
-    """Grids of one point, which are the hyperparameters that are told: nothing of them is drawn."""
-    features: list[Any] = []
-    for family, values in zip(ground.table.features.family, hyper, strict=True):
-        points = [np.array([x]) for x in values]
-        if family in (NARROW, WIDE):
-            features.append(DirichletGrids(points[0], np.zeros((1, 1))))
-        elif family == REAL:
-            features.append(NormalGrids(*points))
-        elif family == COUNT:
-            features.append(GammaPoissonGrids(*points))
-    process = PitmanYorGrids(np.array([alpha]), np.array([d]))
-    unseen = tuple(bool(values[-1] > 0) for values in hyper)
-    return Prior(tuple(features), unseen, process, process)
+def compiled_log_marginal(column: tables.Column, labels: np.ndarray, num: int) -> float:
+    """The same number by the package's sufficient statistics, all rows present."""
+    if isinstance(column, tables.Joined):
+        return sum(compiled_log_marginal(part, labels, num) for part in column.parts)
+    labels = np.asarray(labels, dtype=np.int32)
+    rows = np.arange(labels.size)
+    if isinstance(column, tables.Categories):
+        num_values = len(column.weights) - 1
+        codes = [num_values + 1 if x is None else x for x in column.values[: labels.size]]
+        cells = np.array(codes, dtype=np.uint8)[:, None]
+        counts = dirichlet.gather(cells, 0, labels, rows, num_values, num)
+        return dirichlet.log_marginal(counts, num, np.array(column.weights))
+    if isinstance(column, tables.Reals):
+        values = [np.nan if x is None else x for x in column.values[: labels.size]]
+        stats = normal.gather(np.array(values)[:, None], 0, labels, rows, num)
+        hyper = np.array([column.mu, column.kappa, column.nu, column.sigma2])
+        return normal.log_marginal(*stats, num, hyper)
+    values = [-1 if x is None else x for x in column.values[: labels.size]]
+    cells = np.array(values, dtype=np.int64)[:, None]
+    stats = gamma_poisson.gather(cells, 0, labels, rows, num)
+    hyper = np.array([column.shape, column.rate])
+    base = gamma_poisson.log_base(cells, 0, rows)
+    return gamma_poisson.log_marginal(*stats, num, hyper) + base
+
+
+def as_partition(labels: tables.Labels, alpha: float = 1.0, d: float = 0.0) -> Partition:
+    return Partition(np.array(labels, dtype=np.int32), max(labels) + 1, alpha, d)

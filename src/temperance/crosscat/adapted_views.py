@@ -160,7 +160,7 @@ def search_views(
         block, inside = choose_block(views, rng)
         places = open_views(block, inside, views)
         order = rng.permutation(rows)
-        whole = len(block) == np.count_nonzero(views == views[block[0]])
+        whole = len(block) == int(np.count_nonzero(views == views[block[0]]))
         if whole:
             mine = held[views[block[0]]]
             view = block_views.empty(block, mine.alpha, mine.d, hyper)
