@@ -94,7 +94,9 @@ def fit_one(table, settings, seed):
     return MadeState(table, views, labels, {"score": rng.normal(size=3), "rows": np.arange(3)})
 
 
-def fit_states(table, settings, seeds, *, callback, max_seconds, executor, num_workers, checkpoint=None):
+def fit_states(
+    table, settings, seeds, *, callback, max_seconds, executor, num_workers, checkpoint=None
+):
     return fit_many(fit_one, table, settings, seeds, executor, num_workers)
 
 

@@ -89,4 +89,3 @@ def known_prior(ground: Ground, hyper: list[np.ndarray], alpha: float, d: float)
     process = PitmanYorGrids(np.array([alpha]), np.array([d]))
     unseen = tuple(bool(values[-1] > 0) for values in hyper)
     return Prior(tuple(features), unseen, process, process)
-

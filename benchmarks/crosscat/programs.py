@@ -1,6 +1,7 @@
 """A view of 68 categorical columns with its rows in it, and what is timed of it.
 
-`steps` are the sampler's: a row leaves, is scored against every cluster, draws one and enters. The others bound them:
+A *step* is the sampler's: a row leaves, is scored against every cluster, draws one and enters. `steps` takes rows as they lie in
+memory, `scattered` in random order, as a fit does. The others bound them:
 
     adds      rows enter clusters that are given, which no step can do without
     counts    one whole number of each column is lowered and one raised: what any sampler must write, and nothing else
@@ -16,99 +17,91 @@ sys.path.append(str(Path(__file__).parents[2] / "studies" / "subsample_annealing
 
 from census import census
 
-from temperance.crosscat import categorical_table as categorical
-from temperance.crosscat.clusters import NUM_CLUSTERS, empty_clusters, padded, weigh_places
-from temperance.crosscat.count_table import count_table
-from temperance.crosscat.real_table import real_table
-from temperance.crosscat.rows import ViewTables, enter_row, run_steps
+from temperance.crosscat.categorical_table import change_counts, find_slots
+from temperance.crosscat.cells import Cells
+from temperance.crosscat.clusters import seat
+from temperance.crosscat.features import Features
+from temperance.crosscat.schema import Column, Schema
+from temperance.crosscat.table import Table
+from temperance.crosscat.view import Ground, View
 
 ALPHA, DISCOUNT, WEIGHT = 1.0, 0.1, 0.5
 NUM_COLUMNS = 68
 
 
-class View:
+class Rows:
     """Rows of a census of one view, each in the cluster that it was drawn from."""
 
     def __init__(self, num_rows, num_clusters, seed=0):
         law = census(seed, ((NUM_COLUMNS, num_clusters),), num_rare=0)
-        self.rows, self.num_rows = law.draw(num_rows, seed), num_rows
+        self.codes, self.num_rows = law.draw(num_rows, seed), num_rows
         self.labels = law.draw_clusters(num_rows, seed)[:, 0].copy()
-        self.order = np.random.default_rng(seed).permutation(num_rows)
+        self.in_order = np.arange(num_rows)
+        self.by_chance = np.random.default_rng(seed).permutation(num_rows)
         self.rng = np.random.default_rng(seed)
-        stride = padded(num_clusters + 40)
-        num_values = np.array(law.num_values)
-        shares = [
-            (np.bincount(column, minlength=num + 1) + 0.5) / num_rows
-            for column, num in zip(self.rows.T, law.num_values, strict=True)
-        ]
-        places = np.arange(NUM_COLUMNS)
-        none, nothing = np.zeros(0, np.int64), np.zeros((num_rows, 0))
-        self.tables = ViewTables(
-            empty_clusters(num_rows, ALPHA, DISCOUNT, stride),
-            categorical.categorical_table(
-                self.rows, places, num_values, NUM_COLUMNS, shares, stride
-            ),
-            categorical.categorical_table(nothing.astype(np.int32), none, none, 0, [], stride),
-            real_table(nothing, none, stride),
-            count_table(nothing.astype(np.int64), none, stride),
-            np.zeros(stride),
-            np.zeros(stride),
+        columns = zip(law.names, law.num_values, strict=True)
+        schema = Schema(
+            tuple(Column(name, "categorical", tuple(range(num))) for name, num in columns)
         )
-        for f, num in enumerate(law.num_values):
-            categorical.set_weights(self.tables.narrow, f, np.full(num + 1, WEIGHT))
-        self.counts = np.zeros(int((num_values + 2).sum()) * stride, np.int32)
-        self.start = self.tables.narrow.start
-        self.fill(self.labels)
-        # Row by row, each leaves and comes back.
-        self.steps = np.column_stack([-1 - self.order, self.order]).ravel().astype(np.int64)
-
-    def fill(self, labels):
-        """Every row in its cluster, or none in any where labels are negative."""
-        clusters, narrow = self.tables.clusters, self.tables.narrow
-        clusters.labels[:] = labels
-        present = np.flatnonzero(labels >= 0)
-        clusters.size[:] = np.bincount(labels[present], minlength=len(clusters.size))
-        weigh_places(clusters)
-        categorical.recount(narrow, clusters.labels, present, len(clusters.size))
-        categorical.refresh(narrow, clusters.size)
+        none = [np.zeros((num_rows, 0), dtype) for dtype in (np.int32, np.float64, np.int64)]
+        table = Table(schema, Features.of(schema), Cells(self.codes, *none))
+        self.hyper = [np.full(num + 1, WEIGHT) for num in law.num_values]
+        self.view = View(Ground.of(table), range(NUM_COLUMNS), ALPHA, DISCOUNT)
+        self.before_steps()
+        self.start = np.concatenate([[0], np.cumsum(law.num_values)])[:-1]
+        self.counts = np.zeros((sum(law.num_values), self.stride), np.int32)
 
     @property
-    def num_clusters(self):
-        return int(self.tables.clusters.head[NUM_CLUSTERS])
+    def stride(self):
+        return len(self.view.tables.clusters.size)
+
+    def before_steps(self):
+        self.view.seat_rows(self.labels, self.in_order, self.hyper)
+
+    before_scattered = before_steps
+
+    def before_adds(self):
+        self.view.seat_rows(self.labels, self.in_order[:0], self.hyper)
+
+    def before_counts(self):
+        pass
 
     def run_steps(self):
-        done, _ = run_steps(self.tables, self.steps, 0, self.rng, False)
-        return done // 2
+        return self._follow(self.in_order)
+
+    def run_scattered(self):
+        return self._follow(self.by_chance)
+
+    def _follow(self, order):
+        self.view.run(np.column_stack([-1 - order, order]).ravel().astype(np.int64), self.rng)
+        return len(order)
 
     def run_adds(self):
-        add_rows(self.tables, self.order, self.labels)
+        add_rows(self.view.tables, self.in_order, self.labels)
         return self.num_rows
 
     def run_counts(self):
-        stride = len(self.tables.clusters.size)
-        move_counts(self.rows, self.order, self.labels, self.start, self.counts, stride)
+        move_counts(self.codes, self.in_order, self.labels, self.start, self.counts)
         return self.num_rows
 
-    def before_adds(self):
-        self.fill(np.full(self.num_rows, -1, np.int32))
 
-    def before_steps(self):
-        self.fill(self.labels)
-
-
-@njit(cache=True, nogil=True)
+@njit
 def add_rows(tables, order, labels):
+    clusters, narrow, codes = tables.clusters, tables.narrow, tables.narrow_codes
+    size = clusters.size
     for row in order:
-        enter_row(tables, row, labels[row])
+        find_slots(codes, narrow, row)
+        seat(clusters, row, labels[row])
+        change_counts(narrow, labels[row], size, 1)
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
-def move_counts(rows, order, labels, start, counts, stride):
-    step = np.uint64(stride)
+@njit(boundscheck=False)
+def move_counts(codes, order, labels, start, counts):
+    flat, step = counts.ravel(), np.uint64(counts.shape[1])
     for i in range(len(order)):
         row = order[i]
         old, new = np.uint64(labels[row]), np.uint64(labels[order[i - 1]])
-        for f in range(rows.shape[1]):
-            at = np.uint64(start[f] + np.int64(rows[row, f])) * step
-            counts[at + old] -= 1
-            counts[at + new] += 1
+        for f in range(codes.shape[1]):
+            at = np.uint64(start[f] + np.int64(codes[row, f])) * step
+            flat[at + old] -= 1
+            flat[at + new] += 1

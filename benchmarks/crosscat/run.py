@@ -31,41 +31,43 @@ COLUMNS = ("clusters", "what", "value", "unit", "goal")
 PACKAGES = ("numba", "llvmlite", "numpy")
 GOALS = {30: 1.3, 100: 0.9}
 COLD_GOAL, WARM_GOAL = 25.0, 2.0
+TIMED = {
+    "steps": "row steps",
+    "scattered": "row steps, rows by chance",
+    "adds": "adds alone",
+    "counts": "counts alone, one lowered and one raised",
+}
 
 
 def speeds(num_rows, num_rounds):
     """Millions a second by the least CPU time over rounds in which all take turns."""
-    from programs import View
+    from programs import Rows
 
     for asked, goal in GOALS.items():
-        view = View(num_rows, asked)
-        found = {"steps": [], "adds": [], "counts": []}
-        prepare = {"steps": view.before_steps, "adds": view.before_adds}
-        mean_clusters = []
+        rows = Rows(num_rows, asked)
+        found = {name: [] for name in TIMED}
+        num_clusters = []
         for number in range(num_rounds + 1):
             for name, times in found.items():
-                prepare.get(name, lambda: None)()
+                getattr(rows, f"before_{name}")()
                 start = time.process_time()
-                done = getattr(view, f"run_{name}")()
+                done = getattr(rows, f"run_{name}")()
                 took = (time.process_time() - start) / done
                 if name == "steps":
-                    mean_clusters.append(view.num_clusters)
+                    num_clusters.append(rows.view.num_clusters)
                 # The first round compiles.
                 if number:
                     times.append(took)
-        clusters = round(sum(mean_clusters) / len(mean_clusters))
+        clusters = round(sum(num_clusters) / len(num_clusters))
         least = {name: 1e-6 / min(times) for name, times in found.items()}
-        yield row(clusters, "row steps", least["steps"], "million/s", goal)
-        yield row(clusters, "adds alone", least["adds"], "million/s", "")
-        yield row(
-            clusters, "counts alone, one lowered and one raised", least["counts"], "million/s", ""
-        )
+        for name, words in TIMED.items():
+            yield row(clusters, words, least[name], "million/s", goal if name == "steps" else "")
         yield row(clusters, "row steps / adds", least["steps"] / least["adds"], "x", "")
         yield row(clusters, "row steps / counts", least["steps"] / least["counts"], "x", "")
 
 
 def first_sweeps(num_warm):
-    """Seconds from the start of Python to a first fit, with an empty cache of compiled kernels and with a full one."""
+    """CPU seconds from the first import to a first fit, with an empty cache of compiled kernels and with a full one."""
     with TemporaryDirectory() as folder:
         environment = dict(os.environ, NUMBA_CACHE_DIR=folder)
         command = [sys.executable, str(HERE / "first_sweep.py")]
@@ -96,7 +98,8 @@ def table(rows, num_rows):
         f"One view of 68 categorical columns and {num_rows:,} rows (`studies/subsample_annealing/census.py`), one core, CPU",
         "time: the least over rounds in which all take turns. A *row step* is: leave, be scored against every cluster, draw one,",
         "enter. *Adds* are entries into given clusters. *Counts* only lower one whole number of each column and raise another.",
-        "Times to the first sweep are those of a process of its own, from its first import; the table has every kind of column.",
+        "*By chance*: rows are not taken as they lie in memory. Times to the first sweep are CPU seconds of a process of its own, from",
+        "its first import of the package, with a table that has every kind of column.",
         "A second table of other shape shows that kernels are not compiled anew for it.",
         "",
         "| clusters | what | value | goal |",

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from temperance.report.style import SOFT, chain_colour, drawn, new_figure, quiet
 
 ACROSS = 3
-MARKS = ("o", "s", "^")
+MARKS = ("o", "D", "s", "^")
 
 
 @drawn

@@ -42,6 +42,11 @@ class TableModel(Answers, BaseEstimator):
     strategy: str
     passes: float
     num_states: int
+    schedule: str
+    churn: str
+    final_sweeps: float
+    num_auxiliary: int
+    stratify: str | None
     executor: Any
     num_workers: int | None
     random_state: Any
@@ -52,6 +57,11 @@ class TableModel(Answers, BaseEstimator):
         passes: Any = 20,
         num_states: Any = 8,
         *,
+        schedule: Any = "accelerating",
+        churn: Any = "window",
+        final_sweeps: Any = 1,
+        num_auxiliary: Any = 4,
+        stratify: Any = None,
         executor: Any = None,
         num_workers: Any = None,
         random_state: Any = None,
@@ -59,6 +69,11 @@ class TableModel(Answers, BaseEstimator):
         self.strategy = strategy
         self.passes = passes
         self.num_states = num_states
+        self.schedule = schedule
+        self.churn = churn
+        self.final_sweeps = final_sweeps
+        self.num_auxiliary = num_auxiliary
+        self.stratify = stratify
         self.executor = executor
         self.num_workers = num_workers
         self.random_state = random_state
@@ -199,7 +214,10 @@ class TableModel(Answers, BaseEstimator):
 
     def _settings(self) -> dict[str, Any]:
         """What the kernels need to know."""
-        return {"model": self.model, "strategy": self.strategy, "passes": self.passes}
+        names = (
+            "strategy", "passes", "schedule", "churn", "final_sweeps", "num_auxiliary", "stratify"
+        )  # fmt: skip
+        return {"model": self.model} | {name: getattr(self, name) for name in names}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -220,10 +238,17 @@ def _plain(value: Any) -> Any:
 class CrossCat(TableModel):
     """Cross-categorization: columns in views, and rows in clusters of their own in each view.
 
-    `strategy` is how states are found: "anneal", "sequential" or "prior"; `passes` is how often
-    each row is visited. States are fitted in turn, or side by side with `executor` "threads",
-    "processes" or anything with `map`, such as a Dask client, and `num_workers`: the same
-    `random_state` gives the same states either way.
+    `strategy` is how states are found: "anneal", "sequential" or "prior". With "anneal" the rows
+    that are seen grow from none to all and are churned all the while: `schedule`
+    "accelerating" churns `passes` sqrt(4000 / n) times after row n, "linear" `passes` - 1 times, so
+    that each row is visited `passes` times. `churn` is "window", "random", or the exact
+    "metropolis" or "weighted" (exact_churn.py). In the end all rows are swept `final_sweeps` times.
+    `stratify` names a column of categories whose rare values are to be seen early.
+    `num_auxiliary` is the number of views that stand ready to be founded when columns move.
+
+    States are fitted in turn, or side by side with `executor` "threads", "processes" or anything
+    with `map`, such as a Dask client, and `num_workers`: the same `random_state` gives the same
+    states either way.
     """
 
     model = "crosscat"

@@ -12,7 +12,7 @@ from temperance.crosscat.features import COUNT, NARROW, REAL, WIDE
 from temperance.crosscat.table import Table
 from temperance.crosscat.view import Hyperparameters, View
 
-MODELS = ("crosscat", "pitman-yor", "dirichlet")
+MODELS = ("crosscat", "pitman-yor", "dirichlet-process")
 
 
 class Prior(NamedTuple):
@@ -43,7 +43,7 @@ def prior_of(table: Table, model: str) -> Prior:
         else:
             seen = values[values >= 0]
             features.append(gamma_poisson.grids(float(seen.mean()) if seen.size else 0.0))
-    discounts = (0.0,) if model == "dirichlet" else pitman_yor.DISCOUNTS
+    discounts = (0.0,) if model == "dirichlet-process" else pitman_yor.DISCOUNTS
     return Prior(tuple(features), tuple(unseen), pitman_yor.grids(discounts), pitman_yor.grids())
 
 

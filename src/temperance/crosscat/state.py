@@ -21,6 +21,7 @@ from temperance.crosscat import (
     normal,
     pitman_yor,
 )
+from temperance.crosscat.adapted_views import LoneViews, search_views
 from temperance.crosscat.column_scores import TableScores, log_marginals
 from temperance.crosscat.features import COUNT, NARROW, REAL, WIDE
 from temperance.crosscat.partition import Partition, draw_partition
@@ -36,6 +37,7 @@ class State:
         self.hyper: Hyperparameters = []
         self.views: list[View] = []
         self.process = (1.0, 0.0)
+        self._lone_views = LoneViews(ground)
 
     @classmethod
     def drawn(
@@ -78,10 +80,10 @@ class State:
             sweep_hyper(view, self.prior, self.hyper, self.rng)
 
     def move_columns(self, rows: np.ndarray, num_auxiliary: int) -> None:
-        """A sweep of columns by Algorithm 8, and one by proposals of the prior."""
+        """Sweeps of columns: by Algorithm 8, by proposals of the prior, and with adapted views."""
         table, prior, rng = self.ground.table, self.prior, self.rng
         view_of = self.view_of_column
-        partitions = [_packed(view, rows) for view in self.views]
+        partitions = [view.partition(rows) for view in self.views]
         held = dict(zip(partitions, self.views, strict=True))
         scores = TableScores(
             lambda partition: log_marginals(
@@ -99,6 +101,10 @@ class State:
         view_of, partitions = columns.move_columns(
             view_of, partitions, scores, rows, *self.process, prior.rows, rng, kernel="metropolis"
         )
+        view_of, partitions = search_views(
+            view_of, partitions, scores, rows, self.process, prior.rows, self._lone_views, self.hyper,
+            rng,
+        )  # fmt: skip
         self.views = [
             self._view(tuple(np.flatnonzero(view_of == number).tolist()), partition, held, rows)
             for number, partition in enumerate(partitions)
@@ -184,12 +190,3 @@ class State:
                 view.restore_sums(arrays[f"sums-{number}"])
             state.views.append(view)
         return state
-
-
-def _packed(view: View, rows: np.ndarray) -> Partition:
-    """A view's partition with clusters numbered from 0 without holes."""
-    size, params = view.tables.clusters.size, view.tables.clusters.params
-    numbers = np.where(size > 0, np.cumsum(size > 0) - 1, -1).astype(np.int32)
-    labels = np.full(len(view.labels), -1, np.int32)
-    labels[rows] = numbers[view.labels[rows]]
-    return Partition(labels, view.num_clusters, float(params[0]), float(params[1]))

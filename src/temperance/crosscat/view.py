@@ -23,6 +23,7 @@ from temperance.crosscat.clusters import (
 )
 from temperance.crosscat.clusters import widened as widened_clusters
 from temperance.crosscat.features import COUNT, NARROW, REAL, WIDE
+from temperance.crosscat.partition import Partition
 from temperance.crosscat.rows import ViewTables, run_steps
 from temperance.crosscat.table import Table
 
@@ -112,6 +113,30 @@ class View:
         """The sizes of clusters, in the order of their places, holes left out."""
         size = self.tables.clusters.size
         return size[size > 0]
+
+    def partition(self, rows: np.ndarray) -> Partition:
+        """The partition of the rows that are in, clusters numbered from 0 without holes."""
+        size, params = self.tables.clusters.size, self.tables.clusters.params
+        numbers = np.where(size > 0, np.cumsum(size > 0) - 1, -1).astype(np.int32)
+        labels = np.full(len(self.labels), ABSENT, np.int32)
+        labels[rows] = numbers[self.labels[rows]]
+        return Partition(labels, self.num_clusters, float(params[0]), float(params[1]))
+
+    def clear(self, rows: np.ndarray) -> None:
+        """Empties a view in which no rows but these are; `set_hyper` makes it ready."""
+        tables = self.tables
+        tables.clusters.labels[rows] = ABSENT
+        tables.clusters.size[:] = 0
+        weigh_places(tables.clusters)
+        for counted in (
+            tables.narrow.counts, tables.wide.counts, tables.real.seen, tables.real.sums,
+            tables.count.seen, tables.count.sums,
+        ):  # fmt: skip
+            counted[:] = 0
+
+    def make_room(self, num_clusters: int) -> None:
+        """There are places for so many clusters and an empty table."""
+        self._widen(padded(num_clusters + 2))
 
     def set_process(self, alpha: float, d: float) -> None:
         """New parameters of the rows' Pitman-Yor process."""
