@@ -1,4 +1,7 @@
-"""`import temperance` is light and leaves JAX as it found it."""
+"""`import temperance` is light, and what it offers is imported at the first use.
+
+The whole of what is offered leaves JAX as it found it.
+"""
 
 import json
 import subprocess
@@ -8,7 +11,7 @@ PROBE = """
 import json, sys
 import jax
 before = dict(jax.config.values)
-import temperance
+from temperance import *
 changed = [name for name, value in jax.config.values.items() if before.get(name) != value]
 print(json.dumps({"modules": sorted(sys.modules), "changed": changed}))
 """
@@ -31,9 +34,27 @@ def test_import_is_light_and_flips_no_flag():
     assert found["changed"] == []
 
 
+def modules_after(statement):
+    return set(probe(f"import json, sys\n{statement}\nprint(json.dumps(list(sys.modules)))"))
+
+
+def test_a_package_imports_nothing_until_it_is_asked():
+    third_party = {"jax", "numpy", "scipy", "sklearn", "pandas", "narwhals", "equinox", "blackjax"}
+    for statement in ("import temperance", "import temperance.crosscat"):
+        modules = modules_after(statement)
+        assert not heavy(modules) | third_party.intersection(modules), statement
+
+
+def test_tables_need_no_jax_and_compile_nothing_before_a_fit():
+    modules = modules_after("from temperance.crosscat import CrossCat, Schema, cross_validate")
+    assert not {"jax", "equinox", "blackjax"}.intersection(modules) | heavy(modules)
+    assert "sklearn" not in modules_after("from temperance.crosscat import Schema")
+    assert "jax" in modules_after("from temperance import sample")
+
+
 def test_a_heavy_import_and_a_flipped_flag_are_noticed():
     slip = 'import matplotlib; jax.config.update("jax_enable_x64", True)'
-    found = probe(PROBE.replace("import temperance", slip))
+    found = probe(PROBE.replace("from temperance import *", slip))
     assert heavy(found["modules"]) == {"matplotlib"}
     assert found["changed"] == ["jax_enable_x64"]
 

@@ -29,16 +29,16 @@ def mixed(num_rows: int, num_more: int, seed: int) -> Any:
 def fit(frame: Any) -> None:
     from temperance.crosscat import CrossCat
 
-    model = CrossCat(strategy="sequential", passes=1, num_states=1, random_state=0)
+    model = CrossCat(num_states=1, passes=1, random_state=0)
     model.fit(frame, schema={"rain": "spike", "visits": "count"})
 
 
 if __name__ == "__main__":
     start = time.process_time()
-    import temperance.crosscat  # noqa: F401
+    from temperance.crosscat import CrossCat  # noqa: F401
 
     imported = time.process_time()
-    fit(mixed(60, 0, 0))
+    fit(mixed(300, 1, 0))
     fitted = time.process_time()
-    fit(mixed(90, 3, 1))
+    fit(mixed(350, 4, 1))
     print(imported - start, fitted - start, time.process_time() - start)
