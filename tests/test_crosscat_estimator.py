@@ -116,7 +116,7 @@ def test_states_in_processes():
         ({"num_workers": 0}, "num_workers: wanted at least 1"),
         ({"num_states": 0}, "num_states: wanted at least 1"),
         ({"num_states": 2.5}, "num_states: wanted a whole number"),
-        ({"passes": 0}, "passes: wanted a number > 0"),
+        ({"passes": 0}, "passes: wanted a number of at least 1"),
         ({"random_state": -1}, "random_state: got -1"),
     ],
 )

@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import config
+from numba.core import config as numba_config
 
+# Numba makes the names of its settings when it is imported.
+config: Any = numba_config
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -36,7 +38,7 @@ def _folder() -> Path | None:
     from platformdirs import user_cache_dir
 
     chosen = os.environ.get("TEMPERANCE_CACHE", "")
-    if chosen == "off":
+    if chosen.lower() in ("off", "0", "no", "false"):
         return None
     return Path(chosen or user_cache_dir("temperance")) / "numba" / _named_for_sources()
 

@@ -5,7 +5,7 @@ taken. Features without missing cells come first in each family, which is all th
 view's features means.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -221,7 +221,7 @@ class View:
         )
         self._refresh()
 
-    def statistics(self, feature: int) -> Sequence[np.ndarray]:
+    def statistics(self, feature: int) -> Any:
         """What the clusters say of a feature of the view, by place: counts, or number and sums."""
         tables = self.tables
         family = int(self.ground.table.features.family[feature])

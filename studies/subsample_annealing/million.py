@@ -1,0 +1,86 @@
+"""A million rows of 68 categorical columns, annealed with one view and with many, beside the oracle.
+
+CPU seconds are of everything from the frame to the fitted state, after compilation; memory is what the process's peak rose by, as a
+multiple of the table in bytes.
+"""
+
+import resource
+import time
+from pathlib import Path
+
+import pandas as pd
+from census import ONE_VIEW, SHAPE, census
+from experiment import Experiment, Result, write_csv
+from sections import table
+
+NUM_ROWS, NUM_HELD, PASSES, SEED = 1_000_000, 10_000, 20.0, 1990
+SHAPES = {"one view": ONE_VIEW, "views": SHAPE}
+COMPILATION = {"million": 300.0}
+COMPILED_WITH = 300
+
+
+def experiments() -> list[Experiment]:
+    return [_row(NUM_ROWS, "one view", 0.0), _row(NUM_ROWS, "views", 0.0)]
+
+
+def smoke() -> list[Experiment]:
+    return [_row(500, "one view", 0.0)]
+
+
+def _row(num_rows: int, shape: str, least: float) -> Experiment:
+    return Experiment("million", "census", num_rows, 68, "anneal", shape, 0.0, 0, least)
+
+
+def needs_data(row: Experiment) -> bool:  # noqa: ARG001
+    return False
+
+
+def run_million(row: Experiment, data: Path | None) -> Result:  # noqa: ARG001
+    from temperance.crosscat import CrossCat, PitmanYorMixture
+
+    law = census(SEED, SHAPES[row.sampler])
+    rows = law.draw(row.num_rows + NUM_HELD, SEED)
+    frame = pd.DataFrame(rows, columns=law.names)
+    learn, held = frame.iloc[: row.num_rows], frame.iloc[row.num_rows :]
+    kind = PitmanYorMixture if row.sampler == "one view" else CrossCat
+    kind(passes=1, num_states=1, random_state=0).fit(learn.iloc[:COMPILED_WITH], schema=law.kinds)
+    peak, before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    model = kind(passes=PASSES, num_states=1, random_state=0).fit(learn, schema=law.kinds)
+    cpu = time.process_time() - before
+    rise = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak
+    state = model.states_[0]
+    return {
+        "cpu": cpu,
+        "memory": rise * 1024 / rows[: row.num_rows].nbytes,
+        "score": float(model.score_samples(held).mean()),
+        "oracle": float(law.log_prob(rows[row.num_rows :]).mean()),
+        "views": len(state.views),
+        "true_views": len(law.views),
+        "clusters": sum(len(view.log_mass) - 1 for view in state.views),
+    }
+
+
+def write(rows: list[Result], folder: Path) -> list[str]:
+    names = (
+        "sampler",
+        "num_rows",
+        "cpu",
+        "memory",
+        "score",
+        "oracle",
+        "views",
+        "true_views",
+        "clusters",
+    )
+    lines = [{name: row[name] for name in names} for row in rows]
+    write_csv(folder / "million.csv", lines)
+    text = "One state of each, on one core. loom takes 156 s for one view."
+    shown = [[f"{x:.6g}" if isinstance(x, float) else x for x in line.values()] for line in lines]
+    return table("A million rows", text, list(names), shown)
+
+
+def draw(rows: list[Result], folder: Path) -> None:
+    """Nothing: the table says it."""
+
+
+RUNNERS = {"million": run_million}
