@@ -67,7 +67,7 @@ def test_seats_are_drawn_from_that_law(seed: int):
 def defect(
     open_views: Any = adapted_views.open_views,
     log_block_weights: Any = adapted_views.log_block_weights,
-    weigh: Any = lambda log_weight, log_marginal: log_weight,
+    weigh: Any = lambda log_weight, _: log_weight,
 ) -> float:
     """How much the worst of all steps changes the posterior."""
     posterior = tables.law(

@@ -5,7 +5,7 @@ rows. Here the partition is drawn with them in sight. Let B be a block of column
 The rows, in some random order, take their seats one after the other by (*) of rows.py with the
 columns of B alone, which has probability
 
-    q(pi) = p(pi) p(X_B | pi) / w(pi),     w(pi) = prod_i p(x_i | the rows before it and their seats),
+    q(pi) = p(pi) p(X_B | pi) / w(pi),    w(pi) = prod_i p(x_i | the rows before it in their seats),
 
 because each seat is drawn from its conditional law, whose normaliser is the predictive. Among other
 views u and one such partition pi, with b columns in B, the block goes as one to
@@ -20,9 +20,9 @@ B are those of A that share c's view, and views that hold others of A are left o
 and A find the same block and the same views after the step as before it.
 
 *Why it is exact.* Let every state carry c, A, an order of the rows and, where B has company, a draw
-pi of q. Founding a view on pi turns p(pi) p(X_B | pi) into q(pi) w(pi), so that given pi the weights
-are the conditional law of where B is. w(pi) is an unbiased estimate of the evidence of the block: it
-leaves a view that explains it worse than clusters of its own would. Columns of which none
+pi of q. Founding a view on pi turns p(pi) p(X_B | pi) into q(pi) w(pi), so that given pi the
+weights are the conditional law of where B is. w(pi) is an unbiased estimate of the evidence of the
+block: it leaves a view that explains it worse than clusters of its own would. Columns of which none
 alone has clusters, but whose values go together, can only leave together.
 """
 

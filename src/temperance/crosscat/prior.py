@@ -70,12 +70,12 @@ def sweep_hyper(view: View, prior: Prior, hyper: Hyperparameters, rng: np.random
     view.set_process(alpha, d)
     for family in (NARROW, WIDE, REAL, COUNT):
         for f in view.features[family]:
-            found = view.statistics(f)
-            num, grids = found[0].shape[-1], prior.features[f]
+            found, grids = view.statistics(f), prior.features[f]
+            num = found[0].shape[-1]
             if family in (NARROW, WIDE):
-                dirichlet.draw_hyper(*found, num, hyper[f], prior.unseen[f], grids, rng)
+                dirichlet.draw_hyper(found[0], num, hyper[f], prior.unseen[f], grids, rng)
             elif family == REAL:
-                normal.draw_hyper(*found, num, hyper[f], grids, rng)
+                normal.draw_hyper(found[0], found[1], found[2], num, hyper[f], grids, rng)
             else:
-                gamma_poisson.draw_hyper(*found, num, hyper[f], grids, rng)
+                gamma_poisson.draw_hyper(found[0], found[1], num, hyper[f], grids, rng)
     view.set_hyper(hyper)

@@ -102,8 +102,8 @@ class State:
             view_of, partitions, scores, rows, *self.process, prior.rows, rng, kernel="metropolis"
         )
         view_of, partitions = search_views(
-            view_of, partitions, scores, rows, self.process, prior.rows, self._block_views, self.hyper,
-            rng,
+            view_of, partitions, scores, rows, self.process, prior.rows, self._block_views,
+            self.hyper, rng,
         )  # fmt: skip
         self.views = [
             self._view(tuple(np.flatnonzero(view_of == number).tolist()), partition, held, rows)
@@ -146,12 +146,12 @@ class State:
         found = view.statistics(f)
         num = found[0].shape[-1]
         if family in (NARROW, WIDE):
-            return dirichlet.log_marginal(*found, num, self.hyper[f])
+            return dirichlet.log_marginal(found[0], num, self.hyper[f])
         if family == REAL:
-            return normal.log_marginal(*found, num, self.hyper[f])
+            return normal.log_marginal(found[0], found[1], found[2], num, self.hyper[f])
         place = int(self.ground.table.features.place[f])
         base = gamma_poisson.log_base(self.ground.table.cells.count, place, rows)
-        return base + gamma_poisson.log_marginal(*found, num, self.hyper[f])
+        return base + gamma_poisson.log_marginal(found[0], found[1], num, self.hyper[f])
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that a state is, but its table and its random numbers, as named arrays."""

@@ -46,7 +46,7 @@ def _law(state: State, view: View, column: int, held: np.ndarray) -> Predictive:
         if family in (NARROW, WIDE):
             found.append(_categorical(stats[0], hyper))
         elif family == REAL:
-            found.append(_real(*stats, hyper))
+            found.append(_real(stats[0], stats[1], stats[2], hyper))
         elif family == COUNT:
             seen, sums = stats
             found.append(CountPredictive(hyper[0] + sums, hyper[1] + seen))

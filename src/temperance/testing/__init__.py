@@ -12,6 +12,7 @@ from temperance.testing import (
     refreshes,
     subsamples,
     tables,
+    urns,
 )
 from temperance.testing.constant_swaps import ConstantSwaps, ResetToRung
 from temperance.testing.invariance import Verdict, invariance, reversibility, sequential
@@ -50,4 +51,5 @@ __all__ = [
     "subsamples",
     "tables",
     "two_modes",
+    "urns",
 ]
