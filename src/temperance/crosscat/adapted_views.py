@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from temperance.crosscat import pitman_yor
-from temperance.crosscat.clusters import EMPTY
+from temperance.crosscat.clusters import ABSENT, EMPTY
 from temperance.crosscat.columns import IntArray, LogMarginal, Places
 from temperance.crosscat.compiled import compiled
 from temperance.crosscat.grid import FloatArray, draw_index
@@ -124,18 +124,19 @@ def log_block_weights(
 
 
 class BlockViews:
-    """Views of few columns, made once and cleared after use."""
+    """Views of few columns, one in use at a time and cleared after it: all share their labels."""
 
     def __init__(self, ground: Ground):
         self._ground = ground
         self._made: dict[tuple[int, ...], View] = {}
+        self._labels = np.full(ground.table.num_rows, ABSENT, np.int32)
 
     def empty(self, block: Sequence[int], alpha: float, d: float, hyper: Hyperparameters) -> View:
         """The view of some columns; whoever lets rows in clears it again."""
         key = tuple(block)
         view = self._made.get(key)
         if view is None:
-            view = View(self._ground, key, alpha, d)
+            view = View(self._ground, key, alpha, d, self._labels)
             if len(key) == 1:
                 self._made[key] = view
         view.set_process(alpha, d)

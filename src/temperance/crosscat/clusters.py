@@ -44,12 +44,14 @@ def padded(num_places: int) -> int:
     return LANES * (lines if lines % 2 else lines + 1)
 
 
-def empty_clusters(num_rows: int, alpha: float, d: float, stride: int = LANES) -> Clusters:
-    """No row is in."""
+def empty_clusters(
+    num_rows: int, alpha: float, d: float, labels: np.ndarray | None = None
+) -> Clusters:
+    """No row is in; `labels`, if given, is used for them."""
     clusters = Clusters(
-        np.full(num_rows, ABSENT, np.int32),
-        np.zeros(stride, np.int64),
-        np.zeros(stride, np.float64),
+        np.full(num_rows, ABSENT, np.int32) if labels is None else labels,
+        np.zeros(LANES, np.int64),
+        np.zeros(LANES, np.float64),
         np.zeros(4, np.int64),
         np.array([alpha, d], np.float64),
     )

@@ -209,6 +209,8 @@ class TableModel(Answers, BaseEstimator):
             raise ArgumentError(f"num_states: wanted a whole number, got {self.num_states!r}")
         if self.num_states < 1:
             raise ArgumentError(f"num_states: wanted at least 1, got {self.num_states}")
+        if not self.passes >= 1:
+            raise ArgumentError(f"passes: wanted a number of at least 1, got {self.passes}")
 
     def _settings(self) -> dict[str, Any]:
         """What the kernels need to know."""

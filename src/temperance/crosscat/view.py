@@ -64,9 +64,15 @@ class Ground:
 
 
 class View:
-    """Columns that share a partition of the rows."""
+    """Columns that share a partition of the rows.
 
-    def __init__(self, ground: Ground, columns: Iterable[int], alpha: float, d: float):
+    `labels`, if given, is an array for the rows' places, all of them absent.
+    """
+
+    def __init__(
+        self, ground: Ground, columns: Iterable[int], alpha: float, d: float,
+        labels: np.ndarray | None = None,
+    ):  # fmt: skip
         self.ground = ground
         self.columns = tuple(sorted(columns))
         features = ground.table.features
@@ -76,7 +82,7 @@ class View:
             tuple(f for f in chosen if features.family[f] == family) for family in range(4)
         )
         self.tables = ViewTables(
-            empty_clusters(ground.table.num_rows, alpha, d),
+            empty_clusters(ground.table.num_rows, alpha, d, labels),
             ground.table.cells.narrow,
             ground.table.cells.wide,
             self._categorical(NARROW),
