@@ -105,22 +105,19 @@ class State:
             view_of, partitions, scores, rows, self.process, prior.rows, self._block_views,
             self.hyper, rng,
         )  # fmt: skip
-        self.views = [
-            self._view(tuple(np.flatnonzero(view_of == number).tolist()), partition, held, rows)
-            for number, partition in enumerate(partitions)
+        members = [tuple(np.flatnonzero(view_of == v).tolist()) for v in range(len(partitions))]
+        kept = [held.get(partition) for partition in partitions]
+        kept = [
+            v if v and v.columns == some else None for v, some in zip(kept, members, strict=True)
         ]
-
-    def _view(
-        self, members: tuple[int, ...], partition: Partition, held: dict[Partition, View],
-        rows: np.ndarray,
-    ) -> View:  # fmt: skip
-        """The view of some columns on a partition; one that has not changed is kept."""
-        old = held.get(partition)
-        if old is not None and old.columns == members:
-            return old
-        made = View(self.ground, members, partition.alpha, partition.d)
-        made.seat_rows(partition.labels, rows, self.hyper)
-        return made
+        # Views that have changed are let go before others are made: each has a label for every row.
+        self.views = []
+        held.clear()
+        for old, some, partition in zip(kept, members, partitions, strict=True):
+            view = old or View(self.ground, some, partition.alpha, partition.d)
+            if old is None:
+                view.seat_rows(partition.labels, rows, self.hyper)
+            self.views.append(view)
 
     @property
     def view_of_column(self) -> np.ndarray:
