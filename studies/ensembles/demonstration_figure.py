@@ -55,8 +55,13 @@ def _comparison(rows: Rows, path: Path) -> None:
     """All chains of a sampler together, with 95 % intervals over chains."""
     by_name = {n: [r for r in rows if r["sampler"] == n] for n in names()}
     by_name = {name: found for name, found in by_name.items() if found}
-    figure, axes = plt.subplots(1, 2, figsize=(10, 0.35 * len(by_name) + 1.4), sharey=True)
-    titles = {"ess": "effective draws of log sigma", "switches": "switches of mode"}
+    figure, axes = plt.subplots(1, 3, figsize=(13, 0.35 * len(by_name) + 1.4), sharey=True)
+    slow = "per 100,000 slow evaluations"
+    told = {
+        "ess": ("effective draws of log sigma", slow),
+        "switches": ("switches of mode", slow),
+        "seconds": ("effective draws of log sigma", "per CPU second"),
+    }
     for axis, what in zip(axes, RATES, strict=True):
         for place, found in enumerate(by_name.values()):
             one = rate(found, what)
@@ -64,7 +69,7 @@ def _comparison(rows: Rows, path: Path) -> None:
             if np.isfinite(one.log_error):
                 reach = one.value * np.exp(1.96 * one.log_error * np.array([-1, 1]))
                 axis.plot(reach, [place, place], color="C0")
-        axis.set(title=titles[what], xlabel="per 100,000 slow evaluations", xscale="log")
+        axis.set(title=told[what][0], xlabel=told[what][1], xscale="log")
     axes[0].set_yticks(range(len(by_name)), list(by_name))
     axes[0].invert_yaxis()
     figure.tight_layout()

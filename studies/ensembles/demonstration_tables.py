@@ -33,15 +33,15 @@ def write(rows: Rows, folder: Path) -> list[str]:
             [
                 name, len(found), *(_told(told[what]) for what in RATES),
                 *(_gain(told[what], best[what]) for what in RATES),
-                f"{told['ess'].value * sum(r['num_slow'] for r in found) / SLOW / seconds:.2f}",
                 f"{1e6 * seconds / sum(r['num_slow'] for r in found):.0f}",
                 _mean([r["noisy"] for r in found]), f"{np.mean([r['acceptance'] for r in found]):.2f}",
             ]
         )  # fmt: skip
     head = [
         "sampler", "chains", "ESS of log sigma per 100,000 slow evaluations", "switches of mode per 100,000",
-        "ESS, over the best without ensembles", "switches, over the best without", "ESS per CPU second",
-        "microseconds per slow evaluation", "share of the noisy mode", "acceptance",
+        "ESS per CPU second", "ESS, over the best without ensembles", "switches, over the best without",
+        "ESS per CPU second, over the best without", "microseconds per slow evaluation",
+        "share of the noisy mode", "acceptance",
     ]  # fmt: skip
     text = (
         "Over all chains of a sampler together, so that chains that disagree count for little; in brackets 95 % "
@@ -51,14 +51,14 @@ def write(rows: Rows, folder: Path) -> list[str]:
 
 
 class Rate(NamedTuple):
-    """Something for so many slow evaluations, and the standard error of its logarithm."""
+    """Something for so many slow evaluations or seconds, and the standard error of its logarithm."""
 
     value: float
     log_error: float
 
 
 def rate(found: Rows, what: str) -> Rate:
-    """Effective draws of log sigma, or switches of mode, with what leaving out each chain makes of it."""
+    """One of `RATES`, with what leaving out each chain makes of it."""
     value = RATES[what](found)
     if len(found) < 3 or not value > 0:
         return Rate(value, float("nan"))
@@ -68,17 +68,24 @@ def rate(found: Rows, what: str) -> Rate:
 
 
 def effective_draws(found: Rows) -> float:
-    """Of all chains together: between chains that disagree the size is small, however smooth each of them is."""
-    series = np.stack([np.asarray(r["points"])[:, 2] for r in found])
-    series = series[:, int(DISCARD * series.shape[1]) :]
-    return SLOW * float(effective_size(series)) / sum(r["num_slow"] for r in found)
+    return SLOW * _effective(found) / sum(r["num_slow"] for r in found)
 
 
 def switches(found: Rows) -> float:
     return SLOW * sum(r["switches"] for r in found) / sum(r["num_slow"] for r in found)
 
 
-RATES = {"ess": effective_draws, "switches": switches}
+def effective_each_second(found: Rows) -> float:
+    return _effective(found) / sum(r["seconds"] for r in found)
+
+
+RATES = {"ess": effective_draws, "switches": switches, "seconds": effective_each_second}
+
+
+def _effective(found: Rows) -> float:
+    """Of all chains together: between chains that disagree the size is small, however smooth each of them is."""
+    series = np.stack([np.asarray(r["points"])[:, 2] for r in found])
+    return float(effective_size(series[:, int(DISCARD * series.shape[1]) :]))
 
 
 def _best(by_name: dict[str, Rows], what: str) -> Rate:

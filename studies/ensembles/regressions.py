@@ -1,6 +1,6 @@
 """Two real regressions: the robot arm kin40k with 500 rows, and the elevators with 200.
 
-Inputs and response are standardised on the rows that are used. Each sampler warms up and then draws for CPU seconds:
+Inputs and response are standardised on the rows that are used. Each sampler warms up and then draws for some seconds:
 
     ensemble         over what the chosen route makes fast, the route that `fast_gaussian_process` chooses
     one at a time    Metropolis of every variable in turn, by Cholesky
