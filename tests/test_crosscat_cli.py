@@ -60,7 +60,7 @@ def made(num_rows: int, seed: int = 0) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory) -> SimpleNamespace:
     folder = tmp_path_factory.mktemp("fitted")
-    table, model = folder / "table.csv", folder / "model.tmp"
+    table, model = folder / "table.csv", folder / "model.zip"
     frame = made(80)
     frame.to_csv(table, index=False)
     said = call("fit", table, "--out", model, "--drop", "name", "--kind", "eggs=count", *QUICK)
@@ -137,7 +137,7 @@ def test_dependence_is_written_and_drawn(fitted):
         (["fit", "TABLE", "--strategy", "aneal", "--no-progress"], "anneal"),
         (["fit", "TABLE", "--states", "0"], "num_states"),
         (["fit", "TABLE", "--passes", "-1"], "passes"),
-        (["fit", "TABLE", "--out", "no/such/folder/model.tmp"], "there is no folder"),
+        (["fit", "TABLE", "--out", "no/such/folder/model.zip"], "there is no folder"),
         (["score", "nowhere.tmp", "TABLE"], "nowhere.tmp: there is no such file"),
         (["score", "TABLE", "TABLE"], "table.csv"),
         (["score", "MODEL", "TABLE", "--out", "scores.txt"], "ends in .csv or .parquet"),
@@ -202,7 +202,7 @@ def test_the_first_control_c_asks_and_the_second_ends():
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 def test_control_c_saves_the_model_as_it_is(tmp_path: Path):
-    table, model = tmp_path / "table.csv", tmp_path / "model.tmp"
+    table, model = tmp_path / "table.csv", tmp_path / "model.zip"
     made(5000).to_csv(table, index=False)
     words = ["crosscat", "fit", table, "--out", model, "--drop", "name", "--states", "1"]
     process = subprocess.Popen(

@@ -28,7 +28,7 @@ A model of your own, a `Problem` or `Target` called `problem` in model.py:
 
 What there is to choose from: `temperance methods`
 
-A table with holes, in CSV or Parquet: `temperance crosscat fit table.csv --out model.tmp`
+A table with holes, in CSV or Parquet: `temperance crosscat fit table.csv --out model.zip`
 """
 RUN_HELP = """Draw from a problem, print what came out, and save it.
 

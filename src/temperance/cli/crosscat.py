@@ -23,21 +23,21 @@ HELP = """A model of a whole table: what depends, what missing cells may be, whi
 A table is a .csv or .parquet file with names in its first line; empty cells are missing. Columns
 are categories, yes or no, numbers, counts, or numbers that are mostly one value.
 
-    temperance crosscat fit table.csv --out model.tmp
+    temperance crosscat fit table.csv --out model.zip
 
-    temperance crosscat dependence model.tmp --picture dependence.png
+    temperance crosscat dependence model.zip --picture dependence.png
 
-    temperance crosscat impute model.tmp table.csv --out filled.csv
+    temperance crosscat impute model.zip table.csv --out filled.csv
 
-    temperance crosscat sample model.tmp --num 5 --given age=40
+    temperance crosscat sample model.zip --num 5 --given age=40
 
-    temperance crosscat score model.tmp new.csv
+    temperance crosscat score model.zip new.csv
 """
 FIT_HELP = """Learn a table, and keep the model.
 
 The kinds of columns are guessed and shown first; `--kind` says otherwise, once for each column:
 
-    temperance crosscat fit table.csv --out model.tmp --kind zip=categorical --kind age=real
+    temperance crosscat fit table.csv --out model.zip --kind zip=categorical --kind age=real
 
 Kinds are categorical, boolean, real, count and spike (a number that is mostly one value).
 
@@ -69,7 +69,7 @@ Seed = Annotated[int, typer.Option(help="The same seed gives the same answer.")]
 @command(FIT_HELP)
 def fit(
     table: TablePath,
-    out: Annotated[Path, typer.Option(help="Where the model is saved.")] = Path("model.tmp"),
+    out: Annotated[Path, typer.Option(help="Where the model is saved.")] = Path("model.zip"),
     kind: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=KIND", help="A column's kind. Repeatable.")
     ] = None,
