@@ -43,8 +43,9 @@ Kinds are categorical, boolean, real, count and spike (a number that is mostly o
 
 Each of `--states` is one draw from the posterior, and answers are averaged over them: more are
 better, and `--workers` of them run side by side. The same seed gives the same states, however many
-workers. `--strategy anneal` begins with few rows and lets more in, which finds structure that
-`sequential` and `prior` miss; more `--passes` take longer and find more.
+workers. `--strategy anneal` begins with few rows and lets more in, which is quickest on long
+tables; on some hundred rows `sequential` with hundreds of passes can do better. More `--passes`
+take longer and find more. `--stratify` lets rare values of a column in early.
 
 Ctrl-C keeps what is done, saves the model as it is, and ends with status 130. With `--checkpoint`
 the same command goes on where it was.
@@ -80,6 +81,16 @@ def fit(
     states: Annotated[int, typer.Option(help="Draws from the posterior.")] = 8,
     passes: Annotated[float, typer.Option(help="How often, about, each row is looked at.")] = 20.0,
     strategy: Annotated[str, typer.Option(help="anneal, sequential or prior.")] = "anneal",
+    schedule: Annotated[
+        str, typer.Option(help="Of an anneal: accelerating or linear.")
+    ] = "accelerating",
+    churn: Annotated[
+        str, typer.Option(help="Of an anneal: window, random, metropolis or weighted.")
+    ] = "window",
+    final_sweeps: Annotated[float, typer.Option(help="Sweeps over all rows at the end.")] = 1.0,
+    stratify: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="A column whose rare values enter early.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     workers: Annotated[int | None, typer.Option(help="States side by side.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Stop after so long.")] = None,
@@ -109,8 +120,9 @@ def fit(
     schema = guess_schema(opened, kinds)
     Console(stderr=True).print(schema)
     learner = getattr(estimator, MODELS[model])(
-        strategy, passes, states, num_workers=workers, random_state=seed
-    )
+        strategy, passes, states, schedule=schedule, churn=churn, final_sweeps=final_sweeps,
+        stratify=stratify, num_workers=workers, random_state=seed,
+    )  # fmt: skip
     with fit_progress(progress) as heard:
         learner.fit(
             opened, schema=schema, callback=heard, max_seconds=max_seconds, checkpoint=checkpoint

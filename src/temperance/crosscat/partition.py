@@ -13,7 +13,7 @@ from temperance.crosscat.pitman_yor import PitmanYorGrids
 class Partition:
     """Clusters 0 ... num - 1 of the rows, -1 where a row is absent, with their law's alpha and d.
 
-    Two partitions are the same only if they are one object.
+    Some numbers may be of no cluster. Two partitions are the same only if they are one object.
     """
 
     labels: npt.NDArray[np.int32]

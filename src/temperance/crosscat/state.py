@@ -83,7 +83,7 @@ class State:
         """Sweeps of columns: by Algorithm 8, by proposals of the prior, and with adapted views."""
         table, prior, rng = self.ground.table, self.prior, self.rng
         view_of = self.view_of_column
-        partitions = [view.partition(rows) for view in self.views]
+        partitions = [view.shared_partition() for view in self.views]
         held = dict(zip(partitions, self.views, strict=True))
         scores = TableScores(
             lambda partition: log_marginals(

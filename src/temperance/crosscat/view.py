@@ -18,6 +18,7 @@ from temperance.crosscat.clusters import (
     FULL,
     LANES,
     NUM_CLUSTERS,
+    USED,
     empty_clusters,
     padded,
     weigh_places,
@@ -128,6 +129,15 @@ class View:
         labels = np.full(len(self.labels), ABSENT, np.int32)
         labels[rows] = numbers[self.labels[rows]]
         return Partition(labels, self.num_clusters, float(params[0]), float(params[1]))
+
+    def shared_partition(self) -> Partition:
+        """The same partition without a copy: its clusters are places, holes among them.
+
+        It holds for as long as no row moves.
+        """
+        params = self.tables.clusters.params
+        num = int(self.tables.clusters.head[USED])
+        return Partition(self.labels, num, float(params[0]), float(params[1]))
 
     def clear(self, rows: np.ndarray) -> None:
         """Empties a view in which no rows but these are; `set_hyper` makes it ready."""
