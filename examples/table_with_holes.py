@@ -41,7 +41,7 @@ def birds(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 if __name__ == "__main__":
     whole, recorded = birds()
-    model = CrossCat(passes=100, num_states=4, random_state=0)
+    model = CrossCat(passes=20, num_states=8, random_state=0)
     model.fit(recorded, schema={"eggs": "count", "rain": "spike"})
 
     print(model.dependence().round(2).to_string())

@@ -4,6 +4,8 @@ The package flips none of JAX's global flags; the tests do, here, and nowhere el
 """
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 # Read when NumPy, SciPy and JAX are first imported. Two workers with a BLAS pool each would fight
 # over two cores.
@@ -57,3 +59,17 @@ def seed() -> int:
 def key(seed: int) -> jax.Array:
     """A random key made from `seed`."""
     return jax.random.key(seed)
+
+
+# A process may have so many pieces of memory at Linux's usual setting; a compiled program takes
+# a few, and one too many ends the process.
+MOST_MAPS = 65_530
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_programs() -> Iterator[None]:
+    """Compiled programs are let go when there are many."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS // 2:
+        jax.clear_caches()

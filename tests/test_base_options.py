@@ -19,6 +19,7 @@ TRUTH = -0.5 * ROWS @ np.linalg.solve(COVARIANCE, ROWS)
 TRUTH -= 0.5 * np.linalg.slogdet(2 * np.pi * COVARIANCE)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "base",
     [None, *(pytest.param(name, marks=pytest.mark.slow) for name in ("prior", "advi", "fits"))],

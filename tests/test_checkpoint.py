@@ -448,6 +448,7 @@ def start_writer(path: Path, until: int) -> "subprocess.Popen[str]":
     return process
 
 
+@pytest.mark.slow
 def test_kill_at_random_moments(tmp_path: Path) -> None:
     rng = random.Random(os.environ.get("TEMPERANCE_SEED", "0"))
     path, done = tmp_path / "run.zarr", 0

@@ -216,6 +216,7 @@ def test_coins_have_the_probability_of_coins(part):
     assert anneal["transitions"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", ["gibbs", *(pytest.param(n, marks=pytest.mark.slow) for n in ("joint", "st"))]
 )

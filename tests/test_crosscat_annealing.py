@@ -71,7 +71,7 @@ def anneals(finish: Callable[[Annealing], Any], seed: int, num: int, **options: 
 
 STRATEGIES: tuple[tuple[dict[str, Any], bool], ...] = (
     ({"passes": 3, "schedule": "linear", "churn": "window"}, False),
-    ({"passes": 3, "schedule": "linear", "churn": "random"}, False),
+    ({"passes": 3, "schedule": "linear", "churn": "random"}, True),
     ({"passes": 1, "schedule": "accelerating", "churn": "window"}, True),
     ({"passes": 3, "strategy": "sequential"}, True),
     ({"passes": 4, "strategy": "prior"}, False),

@@ -179,6 +179,7 @@ def test_all_rows_are_read_only_where_the_first_stage_moved(method: str):
 # Runs.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["plain", "pt", "tt"])
 def test_a_run_finds_the_posterior(method: str):
     tree = tp.sample(

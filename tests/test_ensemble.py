@@ -276,6 +276,7 @@ def test_what_members_decide_is_kept_by_its_constrained_name():
     np.testing.assert_allclose(np.exp(group["f"]), group["scale"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "update"),
     [

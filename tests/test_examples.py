@@ -43,10 +43,12 @@ def test_every_example_is_tested_here():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
 
+@pytest.mark.slow
 def test_by_hand():
     check(output_of("by_hand"), "weight of the right mode")
 
 
+@pytest.mark.slow
 def test_gaussian_process():
     text = output_of("gaussian_process")
     first, second, third = numbers(text, "median length scales")
@@ -138,6 +140,7 @@ def test_tall_data():
     assert "bound" not in text
 
 
+@pytest.mark.slow
 def test_table_with_holes():
     text = output_of("table_with_holes")
     table = [line.split() for line in text.splitlines()[1:8]]

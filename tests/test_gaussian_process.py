@@ -205,6 +205,7 @@ def test_derivatives_in_the_data_and_forwards():
     np.testing.assert_allclose(forwards, sum(jnp.sum(g) for g in gradient.values()), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_gradient_inside_programs():
     problem = tp.gaussian_process(INPUTS[:20], Y[:20])
     gradient = jax.value_and_grad(lambda x: likelihood(problem)(x, problem.data))

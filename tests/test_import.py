@@ -7,6 +7,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 PROBE = """
 import json, sys
 import jax
@@ -86,6 +88,7 @@ print(json.dumps(weights))
 """
 
 
+@pytest.mark.slow
 def test_samplers_run_beside_jax_and_equinox_alone():
     """As on a machine with an accelerator and little else; results and NUTS need the others."""
     weights = probe(ALONE)

@@ -243,6 +243,7 @@ RUN: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_run_tells_of_its_batches() -> None:
     tree = tp.sample(two_signs(), "mintee", **RUN)
     ladder = tree["tempering"].dataset
@@ -259,6 +260,7 @@ class StoppedError(Exception):
     """A run that is cut off."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", ["fill-0", "warm-3"])
 def test_a_killed_run_resumes_bit_identically(
     phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

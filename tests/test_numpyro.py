@@ -279,6 +279,7 @@ def test_prior_draws_are_the_models(name: str, seed: int) -> None:
 # -- runs ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_names_and_axes() -> None:
     problem = made("radon")
     tree = tp.sample(problem, "plain", "metropolis", **TINY)

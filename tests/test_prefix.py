@@ -28,6 +28,7 @@ def test_the_laws_of_a_ladder(sizes: tuple[int, ...], kind: str, seed: int):
     check_ladder(make_ladder(sizes, SHARED[kind]), positions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SHARED)
 def test_a_rung_is_its_own_prefix_and_lifting_adds_the_next_block(kind: str, seed: int):
     ladder = make_ladder((0, 2, 3, 7), SHARED[kind])
@@ -79,6 +80,7 @@ def test_rows_are_shuffled_by_the_seed_and_none_is_lost():
         np.testing.assert_array_equal(np.sort(ladder.data[:, 0]), np.sort(problem.data[:, 0]))
 
 
+@pytest.mark.slow
 def test_strata_have_their_share_in_every_rung():
     labels = np.repeat(["common", "rare", "one"], [80, 19, 1])
     problem = Problem(

@@ -205,6 +205,7 @@ def test_numpy_arrays_are_traced():
     np.testing.assert_allclose(run(np.ones(3), 2), walk(jnp.ones(3), 2), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_run_draws_the_same_as_one_kernel_and_as_many(monkeypatch):
     target = tp.Target(lambda x: -0.5 * jnp.sum(x**2), base=tp.Gaussian([0.0, 0.0], 4.0))
     options = {"num_draws": 3, "num_warmup": 0, "num_rungs": 3, "progress": False}

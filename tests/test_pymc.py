@@ -169,6 +169,7 @@ def their_density(model: pm.Model) -> Any:
 # -- densities and rows --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*[*WITH_ROWS][:4], LONG])
 def test_rows_and_density(name: str, seed: int) -> None:
     """PyMC's own log density is the prior plus the terms, and terms are those of their rows."""

@@ -35,6 +35,7 @@ def numbers(reservoir: Reservoir, ring: int) -> list[float]:
     return values.tolist()
 
 
+@pytest.mark.slow
 def test_a_ring_holds_its_latest_states(seed: int) -> None:
     rng = np.random.default_rng(seed)
     reservoir = empty(point(0.0), RINGS, CAPACITY)

@@ -63,6 +63,7 @@ def kill_in(phase: str, case: str, path: Path, delay: float) -> None:
     assert process.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "phases"),
     [("pt", ["pilot-0", "warm", "draw"]), ("tt", ["warm", "draw"]), ("plain", ["warm"])],
@@ -90,6 +91,7 @@ def test_a_sampler_built_by_hand_survives_too(
 # -- lengthened, or already there ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [

@@ -71,6 +71,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 def test_a_run_leaves_everything_as_a_user_had_it(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     found = elsewhere(
@@ -168,6 +169,7 @@ def test_other_errors_of_the_same_kind_are_not_retried() -> None:
     assert len(calls) == 1
 
 
+@pytest.mark.slow
 def test_both_precisions_in_one_process_whatever_the_model_closes_over() -> None:
     """JAX may hand the constants of one precision to the programs of the other."""
     rows = np.asarray(small_runs.ROWS)
@@ -199,6 +201,7 @@ print(json.dumps({"devices": jax.device_count(), "arrays": arrays}))
 """
 
 
+@pytest.mark.slow
 def test_eight_devices_draw_what_one_draws() -> None:
     found = elsewhere(DEVICES, XLA_FLAGS="--xla_force_host_platform_device_count=8")
     assert jax.device_count() == 1

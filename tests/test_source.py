@@ -103,6 +103,7 @@ def test_floats_follow_the_precision_and_whole_numbers_stay(x64, floats, whole):
 # -- the same draws ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_draws_are_the_same_wherever_the_rows_are(kind, tmp_path, in_memory):
     assert_identical(run(store(tmp_path, kind, ROWS)), in_memory())
@@ -111,6 +112,7 @@ def test_draws_are_the_same_wherever_the_rows_are(kind, tmp_path, in_memory):
 OWN_BATCH = {"noise": "pseudo-marginal", "move": "mala", "exchange": 2}
 
 
+@pytest.mark.slow
 def test_so_are_those_of_a_state_that_keeps_its_batch(tmp_path, in_memory):
     data = store(tmp_path, "memmap", ROWS) | {"label": ROWS["label"]}
     assert_identical(run(data, **OWN_BATCH), in_memory(**OWN_BATCH))
@@ -214,6 +216,7 @@ LIMIT = 2 * 2**30
 FILE = 4 * 2**30
 
 
+@pytest.mark.slow
 def test_a_file_larger_than_memory(tmp_path):
     path = tmp_path / "large.npy"
     header = np.lib.format.header_data_from_array_1_0(np.zeros(0))

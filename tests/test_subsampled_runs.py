@@ -78,6 +78,7 @@ def test_another_seed_compiles_nothing_and_shuffles_anew():
     assert traces["run"] == 0
 
 
+@pytest.mark.slow
 def test_rows_are_counted_as_they_are_evaluated():
     """By hand for one sweep of each sampler, and near the theory of the cost factors."""
     problem = make_problem(ROWS)
@@ -110,6 +111,7 @@ def test_cubes_are_counted_where_terms_look_back():
     assert tree.attrs["num_cubes"] / 10 == pytest.approx(wanted, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_sizes_are_chosen_by_a_pilot():
     rows = np.random.default_rng(2).normal(size=(300, 2))
     problem = tp.Problem(log_prior, Terms(0.0), rows, draw_prior)

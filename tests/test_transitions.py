@@ -214,6 +214,7 @@ def test_invariance_rejects_the_printed_order(seed: int):
     assert not verdict.lawful, verdict
 
 
+@pytest.mark.slow
 def test_a_scan_that_lies_about_reversibility_biases_transitions(seed: int):
     """Which is why a move that says it is not reversible is run backwards on the way down."""
     ladder = TableLadder(jnp.asarray(STEEP[-1]), jnp.array([0.3, 1.0]))

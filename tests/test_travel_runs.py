@@ -45,6 +45,7 @@ def many_chains(method: str) -> Any:
     return tp.sample(TARGET, method=method, num_chains=200, num_draws=250, **QUICK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", TRAVELLING)
 def test_intervals_of_log_z_cover(method: str):
     """Each of 200 chains has an interval of its own."""
@@ -58,6 +59,7 @@ def test_intervals_of_log_z_cover(method: str):
     assert 0.90 <= np.mean(hits) <= 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", TRAVELLING)
 def test_all_chains_together(method: str):
     tree = many_chains(method)
@@ -72,6 +74,7 @@ def test_all_chains_together(method: str):
     assert abs(wide.value - 7.0) < 4.5 * wide.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", TRAVELLING)
 def test_what_the_summary_says(method: str):
     said = tp.summary(many_chains(method))
@@ -81,6 +84,7 @@ def test_what_the_summary_says(method: str):
     assert "log evidence (weights)" in said.facts
 
 
+@pytest.mark.slow
 def test_anneals_there_and_back(seed: int):
     tree = tp.sample(
         TARGET, method="bdmc", exact=draw_two_modes, num_draws=250, seed=seed, num_rungs=24, **QUICK
@@ -106,6 +110,7 @@ def test_anneals_with_betas_by_conditional_ess(seed: int):
     assert 3 < len(betas) < 100
 
 
+@pytest.mark.slow
 def test_anneals_over_subsamples_know_the_evidence(seed: int):
     """The rows of the small runs, whose evidence is that of a normal of their sum."""
     rows = small_runs.ROWS
