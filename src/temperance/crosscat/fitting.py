@@ -66,7 +66,7 @@ def fit_states(
     """
     chosen = settings_of(settings)
     kept = None if checkpoint is None else Checkpoint(checkpoint, table, chosen)
-    side_by_side = num_workers or (1 if executor is None else len(seeds))
+    side_by_side = num_workers or (1 if executor is None else os.cpu_count() or 1)
     share = None if max_seconds is None else max_seconds * min(1.0, side_by_side / len(seeds))
     fit_one = functools.partial(_fit_one, callback=callback, max_seconds=share, kept=kept)
     numbered = list(enumerate(seeds))
