@@ -3,7 +3,6 @@
 import numpy as np
 
 from temperance.crosscat.annealing import Annealing
-from temperance.crosscat.evidence import _advance
 from temperance.crosscat.schedules import next_steps
 
 
@@ -23,7 +22,7 @@ def forget_removals(run: Annealing) -> float:
     return log_weight
 
 
-def weigh(run: Annealing, advance=_advance) -> float:
+def weigh(run: Annealing, advance=lambda run: run.advance(weighed=True)[1]) -> float:
     """The log weight of a whole run."""
     total = 0.0
     while not run.finished:

@@ -91,9 +91,9 @@ def known_prior(ground: Ground, hyper: list[np.ndarray], alpha: float, d: float)
     return Prior(tuple(features), unseen, process, process)
 
 
-def three_columns(num_rows: int) -> tuple[Ground, list[Any], list[np.ndarray]]:
+def three_columns(num_rows: int, equal: bool = False) -> tuple[Ground, list[Any], list[np.ndarray]]:
     """The real, the count and the spike column alone."""
-    ground, columns, hyper = mixed(num_rows)
+    ground, columns, hyper = mixed(num_rows, equal)
     schema = Schema(ground.table.schema.columns[3:])
     cells = ground.table.cells
     kept = Cells(cells.narrow[:, 2:].copy(), cells.wide[:, :0].copy(), cells.real, cells.count)

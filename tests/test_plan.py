@@ -15,11 +15,12 @@ import temperance as tp
 from temperance import plan as plan_module
 from temperance.jobs import Blocks
 from temperance.joint_plan import JointPlan
-from temperance.plan import PILOT_RUNGS, STARTS, Plan, Stage, ends_pilot, initial_params
+from temperance.plan import PILOT_RUNGS, STARTS, Plan, ends_pilot, initial_params
 from temperance.problem import Problem, Target, densities_of
 from temperance.samplers.run import block_size, chain_keys
 from temperance.samplers.transitions import TemperedTransitions
 from temperance.schedule import initial_betas, rungs_for, transition_rungs_for
+from temperance.stage import Stage
 from temperance.warmup import rounds
 
 

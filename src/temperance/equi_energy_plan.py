@@ -37,11 +37,12 @@ from temperance.energy import (
     spacing_for,
 )
 from temperance.move import Params
-from temperance.plan import STARTS, Plan, Stage, initial_params, start_chains
+from temperance.plan import STARTS, Plan, initial_params, start_chains
 from temperance.reservoir import Reservoir
 from temperance.samplers.equi_energy import EquiEnergy
 from temperance.samplers.equi_energy_rung import EquiEnergyRung
 from temperance.schedule import RUNG_COUNTS
+from temperance.stage import Stage
 from temperance.warmup import begin, rounds, transplant
 
 PILOT_RUNGS, MOST_RUNGS = 8, 48

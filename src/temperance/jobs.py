@@ -15,10 +15,11 @@ from temperance.checks import starting_points
 from temperance.conductor import Conductor
 from temperance.errors import InterruptedRunError
 from temperance.move import AbstractMove
-from temperance.plan import Plan, Stage, start_chains
+from temperance.plan import Plan, start_chains
 from temperance.problem import Densities, Problem, Target
 from temperance.rows import rows_alone
 from temperance.samplers.run import run_block
+from temperance.stage import Stage
 
 DRAWS = "draw-0"
 # Sweeps of a draw that log evidence hears of. Their number is part of a program; that of the sweeps

@@ -21,8 +21,9 @@ from jaxtyping import Array, Bool, Float, PyTree
 from temperance.continuous import JointLadder
 from temperance.inverse_temperature import log_base_weight, log_target_weight
 from temperance.move import Params
-from temperance.plan import Stage, ends_pilot, start_chains
+from temperance.plan import ends_pilot, start_chains
 from temperance.samplers.continuous import JointTempering
+from temperance.stage import Stage
 from temperance.warmup import Adaptation, begin, rounds
 from temperance.weighing import Weighing, WeighingPlan
 

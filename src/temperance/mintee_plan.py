@@ -34,11 +34,12 @@ from temperance.equi_energy_plan import (
     log_densities,
 )
 from temperance.move import Params
-from temperance.plan import STARTS, Stage, initial_params, start_chains
+from temperance.plan import STARTS, initial_params, start_chains
 from temperance.rows import Rows, rows_alone
 from temperance.samplers.equi_energy import EquiEnergyInfo
 from temperance.samplers.minibatch_equi_energy import MinibatchRung
 from temperance.schedule import RUNG_COUNTS
+from temperance.stage import Stage
 from temperance.warmup import Adaptation, begin, learn_factor, rounds
 
 # Descents on batches: how many steps, of how many rows, and how far a step goes at first, in

@@ -34,6 +34,7 @@ from temperance.samplers.parallel import ParallelTempering
 from temperance.samplers.plain import Plain
 from temperance.samplers.transitions import TemperedTransitions
 from temperance.schedule import equalise, initial_betas, rungs_for, transition_rungs_for
+from temperance.stage import Stage
 from temperance.subsampling import Subsampling
 from temperance.warmup import Adaptation, Settled, begin, learn_factor, rounds, transplant
 
@@ -43,34 +44,6 @@ MOST_RUNGS = 128
 SATURATED = 0.7
 # Folded into a stage's key for its starting points, where chains fold in their number.
 STARTS = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Where a run is. `rejection` is the newest measured, one for each pair of rungs."""
-
-    kind: str
-    index: int
-    length: int
-    betas: tuple[float, ...]
-    rejection: tuple[float, ...] = ()
-    barrier: float = float("nan")
-    levels: tuple[float, ...] = ()  # those of the hot rungs, where energies are truncated
-    lowest: float = float("nan")  # the lowest energy that was seen
-    num_betas: int = 0  # of an anneal, which has more of them than there are rungs
-
-    @property
-    def name(self) -> str:
-        return f"{self.kind}-{self.index}"
-
-    @classmethod
-    def of(cls, notes: dict[str, Any]) -> "Stage":
-        """A stage from the notes of a checkpoint."""
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in notes.items()
-        }
-        return cls(**values)
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,14 @@ from jaxtyping import Array, Bool, Float, PyTree
 from temperance._types import Options
 from temperance.geometric import GeometricLadder
 from temperance.move import Params
-from temperance.plan import Stage, start_chains
+from temperance.plan import start_chains
 from temperance.problem import Problem
 from temperance.samplers.annealing import AnnealedImportance
 from temperance.samplers.annealing_schedule import conditional_betas
 from temperance.samplers.continuous import GibbsTempering
 from temperance.samplers.simulated import SimulatedTempering
 from temperance.schedule import anneal_rungs_for, equalise
+from temperance.stage import Stage
 from temperance.subsampling import Subsampling
 from temperance.weighing import Weighing, WeighingPlan
 

@@ -21,7 +21,8 @@ from jaxtyping import Array, Bool, Float, PyTree
 from temperance._types import Options
 from temperance.ladder import weighted
 from temperance.move import Params
-from temperance.plan import Plan, Stage
+from temperance.plan import Plan
+from temperance.stage import Stage
 from temperance.warmup import Adaptation
 
 

@@ -106,7 +106,7 @@ class Annealing:
         """
         while not self.finished:
             begun = time.monotonic()
-            num_steps = self.advance()
+            num_steps, _ = self.advance()
             taken = time.monotonic() - begun
             self.seconds += taken
             if max_seconds is not None:
@@ -115,9 +115,13 @@ class Annealing:
                 max_seconds = 0.0
         return self
 
-    def advance(self) -> int:
-        """One block of steps, and what is due after it; returns the number of steps."""
-        churn = self.settings.schedule.churn
+    def advance(self, weighed: bool = False) -> tuple[int, float]:
+        """One block of steps, and what is due after it.
+
+        Returns the number of steps and, if `weighed`, their log weight (evidence.py), which exact
+        churns do not have.
+        """
+        churn, log_weight = self.settings.schedule.churn, 0.0
         if self.window.num_in == len(self.churns):
             # All rows are in: every churn is a step of Gibbs sampling, and each row has its turn.
             churn = "window"
@@ -129,11 +133,10 @@ class Annealing:
             steps, turned, self.finished = next_steps(
                 self.window, self.churns, churn == "random", BLOCK, self.state.rng
             )
-            made = len(steps)
-            self.state.run(steps)
+            made, log_weight = len(steps), self.state.run(steps, weighed)
         if turned or self.finished:
             self.turn_over()
-        return made
+        return made, log_weight
 
     def turn_over(self) -> None:
         """Hyperparameters, then columns, given the rows that are in."""

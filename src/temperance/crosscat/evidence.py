@@ -24,12 +24,9 @@ import numpy as np
 from temperance.crosscat.annealing import Annealing, Settings
 from temperance.crosscat.fitting import FittedState, settings_of
 from temperance.crosscat.prior import Prior, prior_of
-from temperance.crosscat.schedules import next_steps
 from temperance.crosscat.table import Table, make_table
 from temperance.crosscat.view import Ground
 from temperance.errors import ArgumentError
-
-BLOCK = 20_000
 
 
 class WeightedStates(NamedTuple):
@@ -85,8 +82,8 @@ def weigh_states(
     num = len(runs)
     logs, log_evidence, variance = np.zeros(num), 0.0, 0.0
     while not all(run.finished for run in runs):
-        for i, run in enumerate(runs):
-            logs[i] += _advance(run)
+        # All come to their turnovers and to their end together.
+        logs += [run.advance(weighed=True)[1] for run in runs]
         if resample and not all(run.finished for run in runs) and num_effective(logs) < 0.5 * num:
             log_evidence += log_mean(logs)
             variance += relative_variance(logs)
@@ -99,19 +96,6 @@ def weigh_states(
         float(np.sqrt(variance + relative_variance(logs))),
         num_effective(logs),
     )
-
-
-def _advance(run: Annealing) -> float:
-    """One block of a run, if it has not finished; returns its log weight."""
-    if run.finished:
-        return 0.0
-    steps, turned, run.finished = next_steps(
-        run.window, run.churns, run.settings.schedule.churn == "random", BLOCK, run.state.rng
-    )
-    log_weight = run.state.run(steps, weighed=True)
-    if turned or run.finished:
-        run.turn_over()
-    return log_weight
 
 
 def _resampled(

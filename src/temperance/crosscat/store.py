@@ -64,6 +64,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         raise FileFormatError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise FileFormatError(f"{path}: is a folder, and a model is one file") from None
+    # The last is how zipfile says that a member is compressed in a way it does not know.
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise FileFormatError(
             f"{path}: is damaged or was not written by save ({error}): save the model again"
