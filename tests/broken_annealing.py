@@ -3,6 +3,8 @@
 import numpy as np
 
 from temperance.crosscat.annealing import Annealing
+from temperance.crosscat.cells import Cells
+from temperance.crosscat.features import Features
 from temperance.crosscat.schedules import next_steps
 
 
@@ -10,6 +12,11 @@ def stop_when_the_last_row_enters(run: Annealing) -> Annealing:
     """No sweep of all rows at the end."""
     run.churns[-1] = 0.0
     return run.run()
+
+
+def no_bases(cells: Cells, features: Features, rows: np.ndarray) -> np.ndarray:
+    """Factorials of counts taken for what always cancels."""
+    return np.zeros(int(features.column.max()) + 1)
 
 
 def forget_removals(run: Annealing) -> float:

@@ -22,7 +22,7 @@ from temperance.crosscat import (
     pitman_yor,
 )
 from temperance.crosscat.adapted_views import BlockViews, search_views
-from temperance.crosscat.column_scores import TableScores, log_marginals
+from temperance.crosscat.column_scores import table_scores
 from temperance.crosscat.features import COUNT, NARROW, REAL, WIDE
 from temperance.crosscat.partition import Partition, draw_partition
 from temperance.crosscat.prior import Prior, draw_hyper, sweep_hyper
@@ -85,11 +85,7 @@ class State:
         view_of = self.view_of_column
         partitions = [view.shared_partition() for view in self.views]
         held = dict(zip(partitions, self.views, strict=True))
-        scores = TableScores(
-            lambda partition: log_marginals(
-                table.cells, table.features, self.hyper, partition, rows
-            )
-        )
+        scores = table_scores(table.cells, table.features, self.hyper, rows)
 
         def fresh() -> Partition:
             return draw_partition(rows, table.num_rows, prior.rows, rng)
