@@ -45,6 +45,7 @@ bench: $(READY_ALL) ## benchmarks, alone and beside other samplers
 	$(BIN)/python benchmarks/minibatch/run.py
 	$(BIN)/python benchmarks/gaussian_process/run.py
 	$(BIN)/python benchmarks/fast_gaussian_process/run.py
+	$(BIN)/python benchmarks/crosscat/run.py
 	$(BIN)/python benchmarks/peers/run.py
 
 studies: $(READY_ALL) ## every paper's tables and figures again

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from temperance.crosscat.conditioning import Evidence, weigh
 from temperance.crosscat.information import mutual_information
 from temperance.crosscat.posterior import Posterior
 from temperance.crosscat.sampling import draw_rows
@@ -18,11 +17,6 @@ def conditional_that_trusts_states_alike(posterior, cells, asked, given):
     """The mean of the states' own conditionals: what is given says nothing about states."""
     joint = log_by_state(posterior, cells, asked | given)
     return log_mean_exp(joint - log_by_state(posterior, cells, given))
-
-
-def weigh_that_trusts_states_alike(posterior, cells, known):
-    found = weigh(posterior, cells, known)
-    return Evidence(found.clusters, found.views, np.zeros_like(found.states))
 
 
 def without_new_clusters(posterior: Posterior) -> Posterior:

@@ -36,3 +36,12 @@ def count_missing_cells(view: View, row: int) -> np.ndarray:
         )
     weigh_row(tables, row)
     return tables.weights
+
+
+def plain_squares(values: np.ndarray, steps: list[int]) -> float:
+    """Squares about the mean after entries and removals, from sums in double precision alone."""
+    num, total, squares = 0, 0.0, 0.0
+    for step in steps:
+        sign, x = (1, values[step]) if step >= 0 else (-1, values[-1 - step])
+        num, total, squares = num + sign, total + sign * x, squares + sign * x * x
+    return float(squares - total * total / num)

@@ -12,6 +12,12 @@ from pathlib import Path
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+# Tests compile far more than they run: LLVM is told not to spend time on it. What XLA makes of a
+# program, and so what is tested, is the same.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
+
 import jax
 import pytest
 from jaxtyping import install_import_hook

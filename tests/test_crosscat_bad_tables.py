@@ -2,6 +2,7 @@
 
 import decimal
 import gzip
+import sys
 
 import numpy as np
 import pandas as pd
@@ -236,4 +237,12 @@ def test_a_long_line_deep_in_a_file(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,b\n" + "1,2\n" * 100_000 + "1,2,3\n")
     with pytest.raises(FileFormatError, match="cannot be read as CSV"):
+        open_frame(path)
+
+
+def test_parquet_without_pyarrow(tmp_path, monkeypatch):
+    path = tmp_path / "table.parquet"
+    path.write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DataError, match=r"pip install 'temperance\[parquet\]'"):
         open_frame(path)

@@ -215,6 +215,14 @@ def test_statistics_are_those_of_a_rebuild(seed: int, offset: float):
     assert np.array_equal(view.tables.clusters.mass[:used], again.tables.clusters.mass[:used])
 
 
+def test_plain_sums_lose_what_a_rebuild_has(seed: int):
+    """The broken twin of sums to twice double precision."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(1e6, 1e-3, 60)
+    steps = [step for row in range(60) for step in (row, *([-1 - row, row] * 20))]
+    assert not np.isclose(broken.plain_squares(values, steps), 60 * values.var(), rtol=1e-9)
+
+
 def test_draws_follow_the_weights(seed: int):
     rng = np.random.default_rng(seed)
     weights = np.array([0.0, 3.0, 1.0, 0.0, 2.0, 0.0])

@@ -392,6 +392,7 @@ def test_given_temperatures_and_levels_are_kept() -> None:
     np.testing.assert_array_equal(tree["tempering"]["level"], [9.0, 6.0, -np.inf])
 
 
+@pytest.mark.slow
 def test_a_target_needs_no_base() -> None:
     tree = tp.sample(tp.Target(mixture, example=np.zeros(2)), hottest=20.0, num_rungs=3, **SHORT)
     np.testing.assert_allclose(tree["tempering"]["temperature"], [20.0, 20**0.5, 1.0])

@@ -201,7 +201,7 @@ def verdict(kind: type[MinibatchRung], rung: int, seed: int) -> Any:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("rung", [1, 2])
+@pytest.mark.parametrize("rung", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_step_leaves_its_rung_alone(rung: int, seed: int) -> None:
     found = verdict(MinibatchRung, rung, seed)
     assert found.passed, found

@@ -118,6 +118,7 @@ def test_so_are_those_of_a_state_that_keeps_its_batch(tmp_path, in_memory):
     assert_identical(run(data, **OWN_BATCH), in_memory(**OWN_BATCH))
 
 
+@pytest.mark.slow
 def test_rows_in_another_order_give_other_draws(in_memory):
     data = {name: broken.SourceThatLeavesRowsSorted(values) for name, values in ROWS.items()}
     with pytest.raises(AssertionError, match="posterior"):

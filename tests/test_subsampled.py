@@ -151,7 +151,15 @@ def test_invariance_rejects_broken_subsamples(name: str, seed: int):
 # Refreshes: four rows in three rungs, so that all 24 orders can be drawn from exactly.
 
 
-@pytest.mark.parametrize(("shared", "pairs"), [(0.0, 1), (0.0, 2), (SHARED, 1), (SHARED, 2)])
+@pytest.mark.parametrize(
+    ("shared", "pairs"),
+    [
+        pytest.param(0.0, 1, marks=pytest.mark.slow),
+        (0.0, 2),
+        (SHARED, 1),
+        pytest.param(SHARED, 2, marks=pytest.mark.slow),
+    ],
+)
 def test_exchanging_rows_leaves_the_law_of_replicas_and_order_invariant(
     shared: float, pairs: int, seed: int
 ):
@@ -167,7 +175,7 @@ def test_invariance_rejects_broken_refreshes(kind: type[ParallelTempering], seed
     assert not verdict.lawful, verdict
 
 
-@pytest.mark.parametrize("shared", [0.0, SHARED])
+@pytest.mark.parametrize("shared", [pytest.param(0.0, marks=pytest.mark.slow), SHARED])
 def test_after_a_refresh_points_know_their_new_rows(shared: float, seed: int):
     ladder = make_ladder((2, 5, 12), shared)
     sampler = parallel(ladder=ladder, refresh=3)
@@ -253,8 +261,8 @@ def transition_verdict(sampler: TemperedTransitions, seed: int, shared: float = 
     ("move", "size", "shared"),
     [
         (metropolis(), 0.8, 0.0),
-        (metropolis(), 0.8, SHARED),
-        (hmc(2), 0.4, 0.0),
+        pytest.param(metropolis(), 0.8, SHARED, marks=pytest.mark.slow),
+        pytest.param(hmc(2), 0.4, 0.0, marks=pytest.mark.slow),
         (alternate(metropolis(), mala()), 0.6, 0.0),
     ],
 )

@@ -72,7 +72,7 @@ def compared_by_deo(pair: int, rounds: int) -> int:
     return sum(turn % 2 == pair % 2 for turn in range(THIN * DRAWS * rounds))
 
 
-@pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.parametrize("rounds", [pytest.param(1, marks=pytest.mark.slow), 3])
 def test_swaps_evaluate_the_rows_between_rungs_that_are_compared(rounds: int):
     ladder = make_ladder()
     sampler = ParallelTempering(ladder, hmc(LEAPS), tuned(ladder, 0.2), "deo", rounds)

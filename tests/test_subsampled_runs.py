@@ -38,7 +38,7 @@ def score(tree, problem) -> float:
     return float(np.max(np.abs(x.mean(axis=(0, 1)) - mean) / standard_error(x)))
 
 
-@pytest.mark.parametrize("shared", [0.0, SHARED])
+@pytest.mark.parametrize("shared", [pytest.param(0.0, marks=pytest.mark.slow), SHARED])
 def test_spt_finds_the_posterior_and_its_evidence(shared: float):
     problem = make_problem(ROWS, shared)
     tree = tp.sample(problem, "spt", sizes=SIZES, num_draws=600, **SHORT)
@@ -58,7 +58,7 @@ def test_spt_finds_the_posterior_and_its_evidence(shared: float):
         np.testing.assert_array_equal(bare["posterior"]["x"].values, same)
 
 
-@pytest.mark.parametrize("shared", [0.0, SHARED])
+@pytest.mark.parametrize("shared", [0.0, pytest.param(SHARED, marks=pytest.mark.slow)])
 def test_stt_finds_the_posterior(shared: float):
     problem = make_problem(ROWS, shared)
     tree = tp.sample(problem, "stt", sizes=(6, 16, 40), num_draws=800, **SHORT)

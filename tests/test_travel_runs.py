@@ -100,6 +100,7 @@ def test_anneals_there_and_back(seed: int):
     assert tree["sample_stats"]["log_weight_reverse"].shape == (4, 250)
 
 
+@pytest.mark.slow
 def test_anneals_with_betas_by_conditional_ess(seed: int):
     tree = tp.sample(TARGET, method="ais", conditional_ess=0.95, num_draws=250, seed=seed, **QUICK)
     value, error = tp.log_evidence(tree)
@@ -207,7 +208,7 @@ def test_one_position_serves_as_an_exact_draw(seed: int):
         tp.sample(problem, method="bdmc", exact={"mean": np.zeros(3)}, progress=False)
 
 
-@pytest.mark.parametrize("method", ["st", "gibbs-ct"])
+@pytest.mark.parametrize("method", [pytest.param("st", marks=pytest.mark.slow), "gibbs-ct"])
 def test_a_page_of_weighted_draws(method: str, tmp_path: Path):
     page = tp.report(many_chains(method), tmp_path / "run.html").read_text()
     assert "of all temperatures" in page

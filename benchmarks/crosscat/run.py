@@ -8,23 +8,17 @@ one core; from import to the first sweep under 25 s the first time and under 2 s
 """
 
 import argparse
-import csv
 import os
-import platform
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 # What the benchmarks share lies beside them.
 sys.path.append(str(Path(__file__).parents[1]))
 
-from rich.console import Console
-from run_facts import machine
-
-from temperance import __version__
+from kept import keep_figures
 
 HERE = Path(__file__).parent
 COLUMNS = ("clusters", "what", "value", "unit", "goal")
@@ -32,6 +26,13 @@ PACKAGES = ("numba", "llvmlite", "numpy")
 GOALS = {30: 1.3, 100: 0.9}
 COLD_GOAL, WARM_GOAL = 25.0, 2.0
 IMPORTS = "import temperance.crosscat.estimator, temperance.crosscat.fitting"
+TEXT = """\
+One view of 68 categorical columns and {num_rows:,} rows (`studies/subsample_annealing/census.py`), one core, CPU
+time: the least over rounds in which all take turns. A *row step* is: leave, be scored against every cluster, draw one,
+enter. *Adds* are entries into given clusters. *Counts* only lower one whole number of each column and raise another.
+*By chance*: rows are not taken as they lie in memory. Times to the first sweep are CPU seconds of a process of its own,
+from its first import of the package, with a table that has every kind of column, and with Python's bytecode on disk, as
+after an installation. A second table of other shape shows that kernels are not compiled anew for it."""
 TIMED = {
     "steps": "row steps",
     "scattered": "row steps, rows by chance",
@@ -92,30 +93,6 @@ def row(clusters, what, value, unit, goal):
     return dict(zip(COLUMNS, (clusters, what, value, unit, goal), strict=True))
 
 
-def table(rows, num_rows):
-    names = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    lines = [
-        "# Cross-categorization",
-        "",
-        f"{machine()}. Python {platform.python_version()}, temperance {__version__}, {names}.",
-        "",
-        f"One view of 68 categorical columns and {num_rows:,} rows (`studies/subsample_annealing/census.py`), one core, CPU",
-        "time: the least over rounds in which all take turns. A *row step* is: leave, be scored against every cluster, draw one,",
-        "enter. *Adds* are entries into given clusters. *Counts* only lower one whole number of each column and raise another.",
-        "*By chance*: rows are not taken as they lie in memory. Times to the first sweep are CPU seconds of a process of its own, from",
-        "its first import of the package, with a table that has every kind of column, and with Python's bytecode on disk, as after",
-        "an installation.",
-        "A second table of other shape shows that kernels are not compiled anew for it.",
-        "",
-        "| clusters | what | value | goal |",
-        "|---|---|---|---|",
-    ]
-    for one in rows:
-        cells = (one["clusters"], one["what"], f"{one['value']:.3g} {one['unit']}", one["goal"])
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return "\n".join(lines) + "\n"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
@@ -126,21 +103,13 @@ def main():
     out = HERE.parent / "results" / "crosscat.csv"
     parser.add_argument("--out", type=Path, default=out)
     options = parser.parse_args()
-    console, rows = Console(), []
     parts = {
         "speeds": lambda: speeds(options.rows, options.rounds),
         "first": lambda: first_sweeps(min(3, options.rounds)),
     }
-    for part in options.parts:
-        for one in parts[part]():
-            console.print(*one.values())
-            rows.append(one)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    with options.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
-    options.out.with_suffix(".md").write_text(table(rows, options.rows))
+    rows = (one for part in options.parts for one in parts[part]())
+    text = TEXT.format(num_rows=options.rows)
+    keep_figures(rows, options.out, "Cross-categorization", text, PACKAGES)
 
 
 if __name__ == "__main__":

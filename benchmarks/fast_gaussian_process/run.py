@@ -9,12 +9,9 @@ The tables of `terms/fast_costs.py` are the rows "factor" and "reduction".
 """
 
 import argparse
-import csv
-import platform
 import sys
 import time
 from collections import defaultdict
-from importlib.metadata import version
 from pathlib import Path
 
 # What the benchmarks share lies beside them.
@@ -23,11 +20,9 @@ sys.path.append(str(Path(__file__).parents[1]))
 import jax
 import jax.numpy as jnp
 import numpy as np
-from rich.console import Console
-from run_facts import machine
+from kept import keep_figures
 
 import temperance as tp
-from temperance import __version__
 from temperance.runtime import scope
 from temperance.terms.factorisation import cuts, whitened
 from temperance.terms.tridiagonal import reduced
@@ -37,6 +32,13 @@ HERE = Path(__file__).parent
 COLUMNS = ("rows", "inputs", "what", "value", "unit", "goal")
 PACKAGES = ("jax", "jaxlib", "numpy", "scipy")
 SIZES, INPUTS, MEMBERS = (25, 50, 100, 200, 300, 500, 1000), 12, 49
+
+TEXT = f"""\
+Squared exponential kernel, double precision, one BLAS thread, CPU time: the least over
+rounds in which all take turns, of one call inside a compiled loop. *One* is the log
+posterior at one position, *{MEMBERS} members* at as many values of the fast variables for one of
+the slow ones. *Factor* and *reduction* are those steps alone; *eigenvectors* and
+*eigenvalues* are NumPy's `eigh` and `eigvalsh` of the same matrix."""
 
 
 def loop_of(function, num_times):
@@ -149,29 +151,6 @@ def row(num_rows, what, value, unit, goal):
     return dict(zip(COLUMNS, (num_rows, INPUTS, what, value, unit, goal), strict=True))
 
 
-def table(rows):
-    names = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    lines = [
-        "# Gaussian processes with fast variables",
-        "",
-        f"{machine()}. Python {platform.python_version()}, temperance {__version__}, {names}.",
-        "",
-        "Squared exponential kernel, double precision, one BLAS thread, CPU time: the least over",
-        "rounds in which all take turns, of one call inside a compiled loop. *One* is the log",
-        f"posterior at one position, *{MEMBERS} members* at as many values of the fast variables for one of",
-        "the slow ones. *Factor* and *reduction* are those steps alone; *eigenvectors* and",
-        "*eigenvalues* are NumPy's `eigh` and `eigvalsh` of the same matrix.",
-        "",
-        "| rows | inputs | what | value | goal |",
-        "|---|---|---|---|---|",
-    ]
-    for one in rows:
-        value = f"{one['value']:.3g} {one['unit']}"
-        cells = (one["rows"], one["inputs"], one["what"], value, one["goal"])
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return "\n".join(lines) + "\n"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15)
@@ -179,17 +158,9 @@ def main():
     out = HERE.parent / "results" / "fast_gaussian_process.csv"
     parser.add_argument("--out", type=Path, default=out)
     options = parser.parse_args()
-    console, rows = Console(), []
+    title = "Gaussian processes with fast variables"
     with scope("double"):
-        for one in rows_of(options.sizes, options.rounds):
-            console.print(*one.values())
-            rows.append(one)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    with options.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
-    options.out.with_suffix(".md").write_text(table(rows))
+        keep_figures(rows_of(options.sizes, options.rounds), options.out, title, TEXT, PACKAGES)
 
 
 if __name__ == "__main__":

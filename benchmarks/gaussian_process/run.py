@@ -9,28 +9,30 @@ CPU second as BlackJAX's on the density written plainly.
 """
 
 import argparse
-import csv
-import platform
+import itertools
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
-# What machine this is, is known one floor up.
+# What the benchmarks share lies beside them.
 sys.path.append(str(Path(__file__).parents[1]))
 
 from costs import LADDER, milliseconds
-from rich.console import Console
-from run_facts import machine
+from kept import keep_figures
 from sampling import NUM_CHAINS, NUM_INPUTS, NUM_ROWS, comparisons
 
-from temperance import __version__
 from temperance.runtime import scope
 
 HERE = Path(__file__).parent
 COLUMNS = ("measure", "rows", "inputs", "what", "value", "unit", "goal")
 PACKAGES = ("jax", "jaxlib", "blackjax", "numpy", "scipy")
+TEXT = f"""\
+Squared exponential kernel, double precision, one BLAS thread, CPU time. A cost is that of
+one call inside a compiled loop, the least over rounds in which all take turns. *By autodiff*
+is the same density written plainly in JAX. The ladder has the sizes 1024 * 2^(-m/2).
+Sampling is {NUM_ROWS} rows and {NUM_INPUTS} inputs, {NUM_CHAINS} chains, warm-up counted and
+compilation not; BlackJAX's NUTS has its window adaptation and runs chain after chain."""
 SIZES = (256, 512, 1024)
 INPUTS = (8, 18)
 
@@ -93,29 +95,6 @@ def sampling_rows(num_warmup, num_draws, num_seeds):
     yield row("sampling", NUM_ROWS, NUM_INPUTS, what, apart, "log scale", "")
 
 
-def table(rows):
-    names = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    lines = [
-        "# Gaussian processes",
-        "",
-        f"{machine()}. Python {platform.python_version()}, temperance {__version__}, {names}.",
-        "",
-        "Squared exponential kernel, double precision, one BLAS thread, CPU time. A cost is that of",
-        "one call inside a compiled loop, the least over rounds in which all take turns. *By autodiff*",
-        "is the same density written plainly in JAX. The ladder has the sizes 1024 * 2^(-m/2).",
-        f"Sampling is {NUM_ROWS} rows and {NUM_INPUTS} inputs, {NUM_CHAINS} chains, warm-up counted and",
-        "compilation not; BlackJAX's NUTS has its window adaptation and runs chain after chain.",
-        "",
-        "| | rows | inputs | what | value | goal |",
-        "|---|---|---|---|---|---|",
-    ]
-    for one in rows:
-        value = f"{one['value']:.3g} {one['unit']}"
-        cells = (one["measure"], one["rows"], one["inputs"], one["what"], value, one["goal"])
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return "\n".join(lines) + "\n"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=10)
@@ -125,22 +104,13 @@ def main():
     out = HERE.parent / "results" / "gaussian_process.csv"
     parser.add_argument("--out", type=Path, default=out)
     options = parser.parse_args()
-    console, rows = Console(), []
+    rows = itertools.chain(
+        cost_rows(options.rounds),
+        ladder_rows(options.rounds),
+        sampling_rows(options.warmup, options.draws, options.seeds),
+    )
     with scope("double"):
-        for part in (
-            cost_rows(options.rounds),
-            ladder_rows(options.rounds),
-            sampling_rows(options.warmup, options.draws, options.seeds),
-        ):
-            for one in part:
-                console.print(*one.values())
-                rows.append(one)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    with options.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
-    options.out.with_suffix(".md").write_text(table(rows))
+        keep_figures(rows, options.out, "Gaussian processes", TEXT, PACKAGES)
 
 
 if __name__ == "__main__":

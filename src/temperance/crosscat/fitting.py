@@ -65,6 +65,11 @@ def fit_states(
     What is in the folder `checkpoint` is gone on with (checkpoints.py).
     """
     chosen = settings_of(settings)
+    if callback is not None and executor == "processes":
+        raise ArgumentError(
+            "callback: states in processes of their own cannot tell it how far they are; "
+            "with executor='threads' they can"
+        )
     kept = None if checkpoint is None else Checkpoint(checkpoint, table, chosen)
     side_by_side = num_workers or (1 if executor is None else os.cpu_count() or 1)
     share = None if max_seconds is None else max_seconds * min(1.0, side_by_side / len(seeds))

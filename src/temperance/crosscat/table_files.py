@@ -33,9 +33,13 @@ class ParquetTable:
     """A parquet file, of which one column at a time is read."""
 
     def __init__(self, path: Path):
-        from pyarrow import parquet
-
         _check_file(path)
+        try:
+            from pyarrow import parquet
+        except ImportError as error:
+            raise DataError(
+                f"{path}: reading parquet needs pyarrow: pip install 'temperance[parquet]'"
+            ) from error
         try:
             self.file = parquet.ParquetFile(path)
         except (ValueError, OSError) as error:
