@@ -144,6 +144,20 @@ def test_mean_weights_are_the_evidence(churn: str, seed: int):
     assert abs(z_value(broken.forget_removals)) > 8
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("weighed", [True, False])
+def test_weighed_columns_begin_as_a_draw_of_the_prior(weighed: bool, seed: int):
+    """Those that begin apart, as unweighed ones do, are the broken twin."""
+    states = tables.crosscat_states(3, 3)
+    logs = [tables.log_crosscat(s, FEW_COLUMNS, SEATING, SEATING) for s in states]
+    settings = Settings("crosscat", Schedule(passes=1, schedule="linear"))
+    seeds = np.random.SeedSequence(seed).spawn(6000)
+    runs = (Annealing.begun(FEW_GROUND, FEW_PRIOR, settings, one, weighed) for one in seeds)
+    weights = np.exp([broken.weigh(run) - scipy.special.logsumexp(logs) for run in runs])
+    z_value = (weights.mean() - 1.0) / weights.std() * len(weights) ** 0.5
+    assert (abs(z_value) < 4.5) == weighed
+
+
 def test_resampled_states_estimate_the_evidence(seed: int):
     _, _, log_evidence = mixture_law(5)
     ground, _, hyper = mixed(5, equal=True)
@@ -170,7 +184,7 @@ def test_exact_churns_leave_the_law_of_subsamples_as_it_is(kind: str, seed: int)
         logs.append(tables.log_mixture((0, 0) if same else (0, 1), parts, SEATING))
     law = np.exp(np.array(logs) - scipy.special.logsumexp(logs))
     rng = np.random.default_rng(seed)
-    state = State.drawn(ground, prior, rng, 1)
+    state = State.drawn(ground, prior, rng, "one")
     found = []
     for start in rng.choice(len(states), 2000, p=law):
         (i, j), same = states[start]

@@ -6,7 +6,7 @@ import pytest
 
 from temperance.crosscat import checkpoints
 from temperance.crosscat.estimator import CrossCat
-from temperance.errors import CheckpointError, FileFormatError
+from temperance.errors import ArgumentError, CheckpointError, FileFormatError
 
 
 class StopError(Exception):
@@ -95,3 +95,9 @@ def test_what_belongs_to_another_fit_is_refused(tmp_path, seed):
         model(seed).fit(frame, checkpoint=tmp_path / "file")
     with pytest.raises(CheckpointError, match="there is no folder"):
         model(seed).fit(frame, checkpoint=tmp_path / "no" / "such")
+
+
+def test_processes_cannot_tell_of_progress():
+    model = CrossCat(num_states=2, executor="processes")
+    with pytest.raises(ArgumentError, match="with executor='threads' they can"):
+        model.fit(pd.DataFrame({"a": [1.5, 2.5]}), callback=print)

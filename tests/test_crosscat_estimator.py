@@ -125,12 +125,6 @@ def test_settings_that_cannot_work(options, message):
         fitted(**options)
 
 
-def test_processes_cannot_tell_of_progress():
-    model = CrossCat(num_states=2, executor="processes")
-    with pytest.raises(ArgumentError, match="with executor='threads' they can"):
-        model.fit(made_frame(), callback=print)
-
-
 def test_appended_rows_are_learned():
     model = fitted()
     before = model.score_samples(made_frame(2))

@@ -1,9 +1,14 @@
 """One state from its first row to its last sweep, a block of steps at a time.
 
-After each turnover of the rows (schedules.py) hyperparameters are drawn, then columns move between
-views, by Algorithm 8 and by proposals of the prior (columns.py). A block ends there, or after some
-number of steps; where blocks end changes no draw, so that a run which is stopped goes on as if it
-had not been.
+After each turnover of the rows (schedules.py) hyperparameters are drawn; after every fourth, and at
+the end, columns move between views (columns.py, adapted_views.py). A block ends at a turnover, or
+after some number of steps; where blocks end changes no draw, so that a run which is stopped goes on
+as if it had not been.
+
+**Columns begin apart**, each in a view of its own, and wait for a hundred rows, or half of all.
+Views that belong together are joined soon, but one view that holds too much is taken apart slowly;
+and with few rows in, the posterior puts all columns into one. Where states are weighed, columns
+must begin as a draw of the prior (evidence.py).
 """
 
 import time
@@ -24,12 +29,14 @@ from temperance.crosscat.schedules import (
     next_steps,
     rows_in,
 )
-from temperance.crosscat.state import State
+from temperance.crosscat.state import State, Views
 from temperance.crosscat.view import Ground
 from temperance.errors import ArgumentError
 
 # Steps of a block at most: a fraction of a second.
 BLOCK, FEW = 200_000, 1000
+# Columns move after every so many turnovers, once so many rows are in.
+TURNOVERS_A_MOVE, ENOUGH_ROWS = 4, 100
 TRACED = ("seconds", "rows", "clusters", "views", "score", "done")
 
 
@@ -69,12 +76,17 @@ class Annealing:
 
     @classmethod
     def begun(
-        cls, ground: Ground, prior: Prior, settings: Settings, seed: np.random.SeedSequence
-    ) -> "Annealing":
-        """Before the first step."""
+        cls, ground: Ground, prior: Prior, settings: Settings, seed: np.random.SeedSequence,
+        weighed: bool = False,
+    ) -> "Annealing":  # fmt: skip
+        """Before the first step; `weighed` if its steps are to be weighed."""
         rng = np.random.default_rng(seed)
-        one_view = None if settings.model == "crosscat" else 1
-        state = State.drawn(ground, prior, rng, one_view)
+        views: Views = "apart"
+        if settings.model != "crosscat":
+            views = "one"
+        elif weighed or settings.schedule.strategy == "prior":
+            views = "prior"
+        state = State.drawn(ground, prior, rng, views)
         if settings.stratify is not None and settings.schedule.churn not in ("window", "random"):
             raise ArgumentError(
                 f"stratify: wanted churn 'window' or 'random', got {settings.schedule.churn!r}"
@@ -139,15 +151,23 @@ class Annealing:
         return made, log_weight
 
     def turn_over(self) -> None:
-        """Hyperparameters, then columns, given the rows that are in."""
+        """Hyperparameters, then columns if it is their turn, given the rows that are in."""
         self.state.sweep_hyper()
         rows = self.rows
-        if self.settings.model == "crosscat" and len(self.state.ground.table.schema) > 1:
+        if self.is_columns_turn():
             self.state.move_columns(rows, self.settings.num_auxiliary)
         self.score = self.state.log_joint(rows)
         told = self.progress(0)
         for name in TRACED:
             self.traced[name].append(float(getattr(told, name)))
+
+    def is_columns_turn(self) -> bool:
+        """Whether columns move at this turnover."""
+        if self.settings.model != "crosscat" or len(self.state.ground.table.schema) == 1:
+            return False
+        turnover = 1 + len(self.traced["rows"])
+        enough = min(ENOUGH_ROWS, len(self.churns) // 2)
+        return self.finished or (turnover % TURNOVERS_A_MOVE == 0 and self.window.num_in >= enough)
 
     def _hurry(self, affordable: float) -> None:
         """Leaves out churns beyond what is affordable, in proportion; last sweeps are kept."""

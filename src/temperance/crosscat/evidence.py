@@ -78,7 +78,7 @@ def weigh_states(
 ) -> WeightedStates:
     """One weighted state for each seed."""
     ground = Ground.of(table)
-    runs = [Annealing.begun(ground, prior, settings, seed) for seed in seeds]
+    runs = [Annealing.begun(ground, prior, settings, seed, weighed=True) for seed in seeds]
     num = len(runs)
     logs, log_evidence, variance = np.zeros(num), 0.0, 0.0
     while not all(run.finished for run in runs):

@@ -9,7 +9,7 @@ likelihoods of features (dirichlet.py, normal.py, gamma_poisson.py), all of the 
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -28,6 +28,8 @@ from temperance.crosscat.partition import Partition, draw_partition
 from temperance.crosscat.prior import Prior, draw_hyper, sweep_hyper
 from temperance.crosscat.view import Ground, Hyperparameters, View
 
+Views = Literal["prior", "one", "apart"]
+
 
 class State:
     """Views of a table, their hyperparameters, and a source of random numbers."""
@@ -41,16 +43,17 @@ class State:
 
     @classmethod
     def drawn(
-        cls, ground: Ground, prior: Prior, rng: np.random.Generator, num_views: int | None = None
+        cls, ground: Ground, prior: Prior, rng: np.random.Generator, views: Views = "prior"
     ) -> "State":
-        """A state of the prior with no row in; `num_views=1` puts all columns into one view."""
+        """A state with no row in, drawn from the prior but for its views if they are told."""
         state = cls(ground, prior, rng)
         state.hyper = draw_hyper(ground.table, prior, rng)
         state.process = pitman_yor.draw_prior(prior.columns, rng)
         num = len(ground.table.schema)
-        labels = np.zeros(num, np.int32)
-        if num_views is None:
+        if views == "prior":
             labels, _ = pitman_yor.draw_partition(num, *state.process, rng)
+        else:
+            labels = np.arange(num) if views == "apart" else np.zeros(num, np.int64)
         for view in range(int(labels.max()) + 1):
             members = np.flatnonzero(labels == view).tolist()
             made = View(ground, members, *pitman_yor.draw_prior(prior.rows, rng))
