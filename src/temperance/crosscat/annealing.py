@@ -5,10 +5,9 @@ the end, columns move between views (columns.py, adapted_views.py). A block ends
 after some number of steps; where blocks end changes no draw, so that a run which is stopped goes on
 as if it had not been.
 
-**Columns begin apart**, each in a view of its own, and wait for a hundred rows, or half of all.
-Views that belong together are joined soon, but one view that holds too much is taken apart slowly;
-and with few rows in, the posterior puts all columns into one. Where states are weighed, columns
-must begin as a draw of the prior (evidence.py).
+**The first rows**, a hundred or half of all, are in before columns enter (column_entry.py): fewer
+do not tell views apart. Where states are weighed they begin instead as a draw of the prior, with no
+row in, as weights want it (evidence.py).
 """
 
 import time
@@ -35,8 +34,8 @@ from temperance.errors import ArgumentError
 
 # Steps of a block at most: a fraction of a second.
 BLOCK, FEW = 200_000, 1000
-# Columns move after every so many turnovers, once so many rows are in.
-TURNOVERS_A_MOVE, ENOUGH_ROWS = 4, 100
+# Columns move after every so many turnovers, and enter when so many rows are in.
+TURNOVERS_A_MOVE, FIRST_ROWS = 4, 100
 TRACED = ("seconds", "rows", "clusters", "views", "score", "done")
 
 
@@ -81,7 +80,7 @@ class Annealing:
     ) -> "Annealing":  # fmt: skip
         """Before the first step; `weighed` if its steps are to be weighed."""
         rng = np.random.default_rng(seed)
-        views: Views = "apart"
+        views: Views = "none"
         if settings.model != "crosscat":
             views = "one"
         elif weighed or settings.schedule.strategy == "prior":
@@ -97,7 +96,17 @@ class Annealing:
         if settings.schedule.strategy == "prior":
             state.seat_by_prior(np.arange(ground.table.num_rows))
             fill(window, made.churns[-1])
+        elif views == "none":
+            made.enter_first_rows()
         return made
+
+    def enter_first_rows(self) -> None:
+        """Rows enter without churns, then columns."""
+        num_rows = len(self.churns)
+        most = 1 + max(1, min(FIRST_ROWS, num_rows // 2))
+        next_steps(self.window, np.zeros(num_rows), False, most, self.state.rng)
+        self.window.owed[0] = self.churns[self.window.num_in - 1]
+        self.state.enter_columns(self.rows)
 
     @property
     def rows(self) -> np.ndarray:
@@ -166,8 +175,7 @@ class Annealing:
         if self.settings.model != "crosscat" or len(self.state.ground.table.schema) == 1:
             return False
         turnover = 1 + len(self.traced["rows"])
-        enough = min(ENOUGH_ROWS, len(self.churns) // 2)
-        return self.finished or (turnover % TURNOVERS_A_MOVE == 0 and self.window.num_in >= enough)
+        return self.finished or turnover % TURNOVERS_A_MOVE == 0
 
     def _hurry(self, affordable: float) -> None:
         """Leaves out churns beyond what is affordable, in proportion; last sweeps are kept."""

@@ -118,6 +118,11 @@ def new_window(num_rows: int, rng: np.random.Generator, strata: np.ndarray | Non
     return Window(order, begins, inside, oldest, np.zeros(1, np.int64), np.zeros(1))
 
 
+def sweep_steps(rows: np.ndarray) -> np.ndarray:
+    """Each of some rows that are in leaves, and comes back before the next one does."""
+    return np.stack([-1 - rows, rows], axis=1).ravel()
+
+
 def fill(window: Window, owed: float) -> None:
     """All rows are in, as the prior's strategy begins."""
     window.inside[:] = np.diff(window.begins)

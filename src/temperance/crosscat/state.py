@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from temperance.crosscat import (
+    column_entry,
     columns,
     dirichlet,
     gamma_poisson,
@@ -28,7 +29,7 @@ from temperance.crosscat.partition import Partition, draw_partition
 from temperance.crosscat.prior import Prior, draw_hyper, sweep_hyper
 from temperance.crosscat.view import Ground, Hyperparameters, View
 
-Views = Literal["prior", "one", "apart"]
+Views = Literal["prior", "one", "none"]
 
 
 class State:
@@ -50,10 +51,11 @@ class State:
         state.hyper = draw_hyper(ground.table, prior, rng)
         state.process = pitman_yor.draw_prior(prior.columns, rng)
         num = len(ground.table.schema)
+        if views == "none":
+            return state
+        labels = np.zeros(num, np.int32)
         if views == "prior":
             labels, _ = pitman_yor.draw_partition(num, *state.process, rng)
-        else:
-            labels = np.arange(num) if views == "apart" else np.zeros(num, np.int64)
         for view in range(int(labels.max()) + 1):
             members = np.flatnonzero(labels == view).tolist()
             made = View(ground, members, *pitman_yor.draw_prior(prior.rows, rng))
@@ -104,6 +106,27 @@ class State:
             view_of, partitions, scores, rows, self.process, prior.rows, self._block_views,
             self.hyper, rng,
         )  # fmt: skip
+        self._take_views(view_of, partitions, rows, held)
+
+    def enter_columns(self, rows: np.ndarray) -> None:
+        """Columns, in no view so far, form the first ones, with `rows` in (column_entry.py)."""
+        table, prior, rng = self.ground.table, self.prior, self.rng
+        num = len(table.schema)
+        column_entry.learn_hyper(num, rows, prior, self._block_views, self.hyper, rng)
+        scores = table_scores(table.cells, table.features, self.hyper, rows)
+        view_of, partitions = column_entry.enter_columns(
+            num, scores, rows, self.process, prior, self._block_views, self.hyper, rng
+        )
+        self._take_views(view_of, partitions, rows, {})
+
+    def _take_views(
+        self,
+        view_of: np.ndarray,
+        partitions: list[Partition],
+        rows: np.ndarray,
+        held: dict[Partition, View],
+    ) -> None:
+        """New views; one that is `held` stays as it is if its columns are the same."""
         members = [tuple(np.flatnonzero(view_of == v).tolist()) for v in range(len(partitions))]
         kept = [held.get(partition) for partition in partitions]
         kept = [
@@ -113,7 +136,7 @@ class State:
         self.views = []
         held.clear()
         for old, some, partition in zip(kept, members, partitions, strict=True):
-            view = old or View(self.ground, some, partition.alpha, partition.d)
+            view = old or View(self.ground, some, partition.alpha, partition.d, partition.labels)
             if old is None:
                 view.seat_rows(partition.labels, rows, self.hyper)
             self.views.append(view)

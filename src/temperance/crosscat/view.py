@@ -67,7 +67,7 @@ class Ground:
 class View:
     """Columns that share a partition of the rows.
 
-    `labels`, if given, is an array for the rows' places, all of them absent.
+    `labels`, if given, becomes its array of the rows' places; no row is in before `seat_rows`.
     """
 
     def __init__(
