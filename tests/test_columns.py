@@ -186,7 +186,7 @@ def test_a_sweep_keeps_the_posterior(kernel, seed):
     index = {state: i for i, state in enumerate(STATES)}
     for start in rng.choice(len(STATES), size=400, p=law):
         moved = columns.move_columns(
-            *read(STATES[start]), log_marginal, np.arange(3),
+            *read(STATES[start]), log_marginal, 3,
             COLUMN_SEATING.alpha, COLUMN_SEATING.d, grids, rng, num_auxiliary=2, kernel=kernel,
         )  # fmt: skip
         counts[index[write(*moved)]] += 1
@@ -205,7 +205,7 @@ def test_a_sweep_moves(seed):
     index = {state: i for i, state in enumerate(STATES)}
     for _ in range(400):
         moved = columns.move_columns(
-            *read(STATES[start]), log_marginal, np.arange(3),
+            *read(STATES[start]), log_marginal, 3,
             COLUMN_SEATING.alpha, COLUMN_SEATING.d, grids, rng, num_auxiliary=1,
         )  # fmt: skip
         counts[index[write(*moved)]] += 1
@@ -223,10 +223,9 @@ def _chi_square(counts: np.ndarray, law: np.ndarray) -> float:
 
 def test_fresh_partitions_seat_the_rows_that_are_present(seed):
     rng = np.random.default_rng([seed, 73])
-    rows = np.array([1, 4, 5])
-    drawn = draw_partition(rows, 7, pitman_yor.grids(), rng)
-    assert np.all(np.delete(drawn.labels, rows) == -1)
-    assert sorted(set(drawn.labels[rows])) == list(range(drawn.num))
+    drawn = draw_partition(3, pitman_yor.grids(), rng)
+    assert len(drawn.labels) == 3
+    assert sorted(set(drawn.labels)) == list(range(drawn.num))
 
 
 def test_views_stay_packed_and_scores_are_computed_once(seed):
@@ -238,12 +237,11 @@ def test_views_stay_packed_and_scores_are_computed_once(seed):
         return float(np.sin(column + partition.num))
 
     scores = columns.ColumnScores(log_marginal)
-    rows = np.arange(6)
-    held = [draw_partition(rows, 6, pitman_yor.grids(), rng) for _ in range(3)]
+    held = [draw_partition(6, pitman_yor.grids(), rng) for _ in range(3)]
     views = np.array([0, 1, 2, 0, 1])
     for _ in range(20):
         views, held = columns.move_columns(
-            views, held, scores, rows, 1.0, 0.1, pitman_yor.grids(), rng
+            views, held, scores, 6, 1.0, 0.1, pitman_yor.grids(), rng
         )
         assert sorted(set(views)) == list(range(len(held)))
     assert len(asked) == len({(column, id(partition)) for column, partition in asked})
@@ -251,10 +249,9 @@ def test_views_stay_packed_and_scores_are_computed_once(seed):
 
 def test_one_column_alone_keeps_or_renews_its_view(seed):
     rng = np.random.default_rng([seed, 75])
-    rows = np.arange(4)
-    held = [draw_partition(rows, 4, pitman_yor.grids(), rng)]
+    held = [draw_partition(4, pitman_yor.grids(), rng)]
     views, held = columns.move_columns(
-        np.array([0]), held, lambda *_: 0.0, rows, 1.0, 0.5, pitman_yor.grids(), rng
+        np.array([0]), held, lambda *_: 0.0, 4, 1.0, 0.5, pitman_yor.grids(), rng
     )
     assert views.tolist() == [0]
     assert len(held) == 1

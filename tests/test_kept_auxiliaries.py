@@ -102,10 +102,9 @@ def test_slips_with_the_pool_are_found(monkeypatch, slip):
 
 def test_a_sweep_keeps_the_pool_and_packs_the_views(seed):
     rng = np.random.default_rng([seed, 81])
-    rows = np.arange(6)
 
     def draw():
-        return draw_partition(rows, 6, pitman_yor.grids(), rng)
+        return draw_partition(6, pitman_yor.grids(), rng)
 
     views, held, pool = np.array([0, 1, 2, 0, 1]), [draw() for _ in range(3)], [draw(), draw()]
     for _ in range(20):

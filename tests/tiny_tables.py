@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from temperance.crosscat import dirichlet, gamma_poisson, normal
+from temperance.crosscat import column_scores, dirichlet, gamma_poisson, normal
 from temperance.crosscat.partition import Partition
 from temperance.testing import tables
 
@@ -38,8 +38,9 @@ def compiled_log_marginal(column: tables.Column, labels: np.ndarray, num: int) -
         num_values = len(column.weights) - 1
         codes = [num_values + 1 if x is None else x for x in column.values[: labels.size]]
         cells = np.array(codes, dtype=np.uint8)[:, None]
-        counts = dirichlet.gather(cells, 0, labels, rows, num_values, num)
-        return dirichlet.log_marginal(counts, num, np.array(column.weights))
+        start = np.zeros(1, np.int64)
+        counts = column_scores.gather_all(cells, start, labels, rows, num_values + 2, num)
+        return dirichlet.log_marginal(counts[:-1], num, np.array(column.weights))
     if isinstance(column, tables.Reals):
         values = [np.nan if x is None else x for x in column.values[: labels.size]]
         stats = normal.gather(np.array(values)[:, None], 0, labels, rows, num)

@@ -57,24 +57,28 @@ def draw_seats(view: View, order: IntArray, rng: np.random.Generator) -> float:
     return view.run(order, rng, weighed=True)
 
 
-def log_seats(view: View, order: IntArray, partition: Partition) -> float:
-    """Log w of a partition: rows take the seats it names in an empty view, in `order`."""
-    view.make_room(partition.num)
-    places = np.full(partition.num, -1, np.int64)
-    return _log_seats(view.tables, order, partition.labels, places)
+def log_seats(view: View, order: IntArray, labels: npt.NDArray[np.int32]) -> float:
+    """Log w of a partition: rows take the seats it names in an empty view, in `order`.
+
+    `labels` are those of the rows in that order.
+    """
+    num = int(labels.max(initial=-1)) + 1
+    view.make_room(num)
+    return _log_seats(view.tables, order, labels, np.full(num, -1, np.int64))
 
 
 @compiled
 def _log_seats(tables: Any, order: Any, labels: Any, places: Any) -> float:
     clusters, narrow, wide = tables.clusters, tables.narrow, tables.wide
     log_weight = 0.0
-    for row in order:
+    for i in range(order.size):
+        row = order[i]
         total, factor = weigh_row(tables, row)
         log_weight += log_predictive(clusters, narrow, wide, total, factor)
-        k = places[labels[row]]
+        k = places[labels[i]]
         if k < 0:
             k = clusters.head[EMPTY]
-            places[labels[row]] = k
+            places[labels[i]] = k
         enter_row(tables, row, k)
     return log_weight
 
@@ -160,15 +164,15 @@ def search_views(
     for _ in range(num_searched(len(views), len(rows))):
         block, inside = choose_block(views, rng)
         places = open_views(block, inside, views)
-        order = rng.permutation(rows)
+        order = rng.permutation(len(rows))
         whole = len(block) == int(np.count_nonzero(views == views[block[0]]))
         if whole:
             mine = held[views[block[0]]]
             view = block_views.empty(block, mine.alpha, mine.d, hyper)
-            log_weight = log_seats(view, order, mine)
+            log_weight = log_seats(view, rows[order], mine.labels[order])
         else:
             view = block_views.empty(block, *pitman_yor.draw_prior(row_grids, rng), hyper)
-            log_weight = draw_seats(view, order, rng)
+            log_weight = draw_seats(view, rows[order], rng)
             mine = view.partition(rows)
         view.clear(rows)
         num_views = len(held) - whole

@@ -46,13 +46,13 @@ def gather_all(
     num_slots: int,
     num: int,
 ) -> dirichlet.Counts:
-    """Counts of slot by cluster of every column of `cells`, whose slots begin at `start`.
+    """Counts of slot by cluster of every column of `cells` in `rows`, whose slots begin at `start`.
 
     The last slot of a column counts its missing cells.
     """
     counts = np.zeros((num_slots, num), dtype=np.int32)
-    for row in rows:
-        label = labels[row]
+    for i in range(rows.size):
+        row, label = rows[i], labels[i]
         for place in range(start.size):
             counts[start[place] + cells[row, place], label] += 1
     return counts

@@ -161,7 +161,7 @@ def move_columns(
     view_of_column: IntArray,
     partitions: Sequence[Partition],
     log_marginal: LogMarginal,
-    rows: IntArray,
+    num_rows: int,
     column_alpha: float,
     column_d: float,
     row_grids: PitmanYorGrids,
@@ -175,10 +175,9 @@ def move_columns(
     features of the column together.
     """
     views, held = np.asarray(view_of_column, dtype=np.int64).copy(), list(partitions)
-    num_rows = held[0].labels.size
 
     def draw_fresh(num: int) -> list[Partition]:
-        return [draw_partition(rows, num_rows, row_grids, rng) for _ in range(num)]
+        return [draw_partition(num_rows, row_grids, rng) for _ in range(num)]
 
     for column in rng.permutation(views.size).tolist():
         if kernel == "algorithm 8":

@@ -72,24 +72,6 @@ def grids(num_values: int) -> DirichletGrids:
 
 
 @compiled
-def gather(
-    cells: Codes,
-    place: int,
-    labels: npt.NDArray[np.int32],
-    rows: npt.NDArray[np.int64],
-    num_values: int,
-    num: int,
-) -> Counts:
-    """Counts of slot by cluster in column `place`; codes past the last slot are missing."""
-    counts = np.zeros((num_values + 1, num), dtype=np.int32)
-    for row in rows:
-        code = cells[row, place]
-        if code <= num_values:
-            counts[code, labels[row]] += 1
-    return counts
-
-
-@compiled
 def totals(counts: Counts, num: int) -> npt.NDArray[np.int64]:
     """Rows in each of the first `num` clusters that have a value."""
     total = np.zeros(num, dtype=np.int64)

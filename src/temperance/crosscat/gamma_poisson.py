@@ -53,14 +53,14 @@ def grids(mean: float) -> GammaPoissonGrids:
 def gather(
     cells: IntArray, place: int, labels: npt.NDArray[np.int32], rows: IntArray, num: int
 ) -> tuple[IntArray, IntArray]:
-    """Number and sum, cluster by cluster, of column `place`."""
+    """Number and sum, cluster by cluster, of column `place` in `rows`."""
     n = np.zeros(num, dtype=np.int64)
     s = np.zeros(num, dtype=np.int64)
-    for row in rows:
-        x = cells[row, place]
+    for i in range(rows.size):
+        x = cells[rows[i], place]
         if x >= 0:
-            n[labels[row]] += 1
-            s[labels[row]] += x
+            n[labels[i]] += 1
+            s[labels[i]] += x
     return n, s
 
 

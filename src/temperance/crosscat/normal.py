@@ -65,14 +65,14 @@ def grids(low: float, high: float, floor: float = 0.0) -> NormalGrids:
 def gather(
     cells: FloatArray, place: int, labels: npt.NDArray[np.int32], rows: IntArray, num: int
 ) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Number, mean and sum of squares about it, cluster by cluster, of column `place`."""
+    """Number, mean and sum of squares about it, cluster by cluster, of column `place` in `rows`."""
     n = np.zeros(num, dtype=np.int64)
     mean = np.zeros(num)
     m2 = np.zeros(num)
-    for row in rows:
-        x = cells[row, place]
+    for i in range(rows.size):
+        x = cells[rows[i], place]
         if x == x:
-            k = labels[row]
+            k = labels[i]
             n[k] += 1
             step = x - mean[k]
             mean[k] += step / n[k]

@@ -11,9 +11,9 @@ from temperance.crosscat.pitman_yor import PitmanYorGrids
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Clusters 0 ... num - 1 of the rows, -1 where a row is absent, with their law's alpha and d.
+    """Clusters 0 ... num - 1 of the rows that are in, in their order, and their law's alpha and d.
 
-    Some numbers may be of no cluster. Two partitions are the same only if they are one object.
+    Two partitions are the same only if they are one object.
     """
 
     labels: npt.NDArray[np.int32]
@@ -22,12 +22,8 @@ class Partition:
     d: float
 
 
-def draw_partition(
-    rows: npt.NDArray[np.int64], num_rows: int, grids: PitmanYorGrids, rng: np.random.Generator
-) -> Partition:
-    """A partition of `rows` out of `num_rows` from its prior, alpha and d from theirs."""
+def draw_partition(num_rows: int, grids: PitmanYorGrids, rng: np.random.Generator) -> Partition:
+    """A partition of so many rows from its prior, alpha and d from theirs."""
     alpha, d = pitman_yor.draw_prior(grids, rng)
-    seats, num = pitman_yor.draw_partition(rows.size, alpha, d, rng)
-    labels = np.full(num_rows, -1, dtype=np.int32)
-    labels[rows] = seats
-    return Partition(labels, num, alpha, d)
+    seats, num = pitman_yor.draw_partition(num_rows, alpha, d, rng)
+    return Partition(seats.astype(np.int32, copy=False), num, alpha, d)

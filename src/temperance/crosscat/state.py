@@ -68,9 +68,7 @@ class State:
         for view in self.views:
             params = view.tables.clusters.params
             seats, _ = pitman_yor.draw_partition(len(rows), params[0], params[1], self.rng)
-            labels = np.full(self.ground.table.num_rows, -1, np.int32)
-            labels[rows] = seats
-            view.seat_rows(labels, rows, self.hyper)
+            view.seat_rows(seats, rows, self.hyper)
 
     def run(self, steps: np.ndarray, weighed: bool = False) -> float:
         """Every view follows the same entries and removals; returns the log weight."""
@@ -88,20 +86,21 @@ class State:
         """Sweeps of columns: by Algorithm 8, by proposals of the prior, and with adapted views."""
         table, prior, rng = self.ground.table, self.prior, self.rng
         view_of = self.view_of_column
-        partitions = [view.shared_partition() for view in self.views]
+        partitions = [view.partition(rows) for view in self.views]
         held = dict(zip(partitions, self.views, strict=True))
         scores = table_scores(table.cells, table.features, self.hyper, rows)
 
         def fresh() -> Partition:
-            return draw_partition(rows, table.num_rows, prior.rows, rng)
+            return draw_partition(len(rows), prior.rows, rng)
 
         pool = [fresh() for _ in range(num_auxiliary)]
         view_of, partitions, _ = kept_auxiliaries.move_columns(
             view_of, partitions, pool, scores, fresh, *self.process, rng
         )
         view_of, partitions = columns.move_columns(
-            view_of, partitions, scores, rows, *self.process, prior.rows, rng, kernel="metropolis"
-        )
+            view_of, partitions, scores, len(rows), *self.process, prior.rows, rng,
+            kernel="metropolis",
+        )  # fmt: skip
         view_of, partitions = search_views(
             view_of, partitions, scores, rows, self.process, prior.rows, self._block_views,
             self.hyper, rng,
@@ -136,7 +135,7 @@ class State:
         self.views = []
         held.clear()
         for old, some, partition in zip(kept, members, partitions, strict=True):
-            view = old or View(self.ground, some, partition.alpha, partition.d, partition.labels)
+            view = old or View(self.ground, some, partition.alpha, partition.d)
             if old is None:
                 view.seat_rows(partition.labels, rows, self.hyper)
             self.views.append(view)
@@ -201,10 +200,9 @@ class State:
         for number, (alpha, d) in enumerate(arrays["processes"]):
             members = np.flatnonzero(arrays["view_of_column"] == number).tolist()
             known = arrays["labels"][number]
-            labels = np.full(ground.table.num_rows, -1, np.int32)
-            labels[: len(known)] = known
+            rows = np.flatnonzero(known >= 0)
             view = View(ground, members, float(alpha), float(d))
-            view.seat_rows(labels, np.flatnonzero(labels >= 0), state.hyper, packed=False)
+            view.seat_rows(known[rows], rows, state.hyper, packed=False)
             if view.features[REAL]:
                 view.restore_sums(arrays[f"sums-{number}"])
             state.views.append(view)

@@ -18,7 +18,6 @@ from temperance.crosscat.clusters import (
     FULL,
     LANES,
     NUM_CLUSTERS,
-    USED,
     empty_clusters,
     padded,
     weigh_places,
@@ -67,7 +66,7 @@ class Ground:
 class View:
     """Columns that share a partition of the rows.
 
-    `labels`, if given, becomes its array of the rows' places; no row is in before `seat_rows`.
+    `labels`, if given, is an array for the rows' places, all of them absent.
     """
 
     def __init__(
@@ -125,19 +124,9 @@ class View:
     def partition(self, rows: np.ndarray) -> Partition:
         """The partition of the rows that are in, clusters numbered from 0 without holes."""
         size, params = self.tables.clusters.size, self.tables.clusters.params
-        numbers = np.where(size > 0, np.cumsum(size > 0) - 1, -1).astype(np.int32)
-        labels = np.full(len(self.labels), ABSENT, np.int32)
-        labels[rows] = numbers[self.labels[rows]]
+        numbers = (np.cumsum(size > 0) - 1).astype(np.int32)
+        labels = numbers[self.labels[rows]]
         return Partition(labels, self.num_clusters, float(params[0]), float(params[1]))
-
-    def shared_partition(self) -> Partition:
-        """The same partition without a copy: its clusters are places, holes among them.
-
-        It holds for as long as no row moves.
-        """
-        params = self.tables.clusters.params
-        num = int(self.tables.clusters.head[USED])
-        return Partition(self.labels, num, float(params[0]), float(params[1]))
 
     def clear(self, rows: np.ndarray) -> None:
         """Empties a view in which no rows but these are; `set_hyper` makes it ready."""
@@ -178,13 +167,12 @@ class View:
         count_table.refresh(tables.count)
 
     def seat_rows(
-        self, labels: np.ndarray, rows: np.ndarray, hyper: Hyperparameters, packed: bool = True
+        self, seats: np.ndarray, rows: np.ndarray, hyper: Hyperparameters, packed: bool = True
     ) -> None:
-        """Begins again with the given rows in the given clusters.
+        """Begins again with the given rows in the given clusters, one for each of them.
 
         These take the lowest places, or, if not `packed`, the places that they are named for.
         """
-        seats = labels[rows]
         if packed:
             _, seats = np.unique(seats, return_inverse=True)
         self._widen(padded(int(seats.max(initial=-1)) + 2))
