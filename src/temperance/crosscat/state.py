@@ -93,10 +93,11 @@ class State:
         def fresh() -> Partition:
             return draw_partition(len(rows), prior.rows, rng)
 
-        pool = [fresh() for _ in range(num_auxiliary)]
-        view_of, partitions, _ = kept_auxiliaries.move_columns(
-            view_of, partitions, pool, scores, fresh, *self.process, rng
-        )
+        # The pool is let go at once: each of its partitions has a label for every row that is in.
+        view_of, partitions = kept_auxiliaries.move_columns(
+            view_of, partitions, [fresh() for _ in range(num_auxiliary)], scores, fresh,
+            *self.process, rng,
+        )[:2]  # fmt: skip
         view_of, partitions = columns.move_columns(
             view_of, partitions, scores, len(rows), *self.process, prior.rows, rng,
             kernel="metropolis",
@@ -172,21 +173,28 @@ class State:
         return base + gamma_poisson.log_marginal(found[0], found[1], num, self.hyper[f])
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All that a state is, but its table and its random numbers, as named arrays."""
+        """All that a state is, but its table and its random numbers, as named arrays.
+
+        Labels are the views' own, and not copies.
+        """
         sizes = [len(found) for found in self.hyper]
         sums = {
             f"sums-{number}": view.tables.real.sums
             for number, view in enumerate(self.views)
             if view.features[REAL]
         }
-        return sums | {
-            "hyper": np.concatenate(self.hyper),
-            "hyper_sizes": np.array(sizes, np.int64),
-            "process": np.array(self.process),
-            "view_of_column": self.view_of_column,
-            "processes": np.array([view.tables.clusters.params for view in self.views]),
-            "labels": np.stack([view.labels for view in self.views]),
-        }
+        labels = {f"labels-{number}": view.labels for number, view in enumerate(self.views)}
+        return (
+            sums
+            | labels
+            | {
+                "hyper": np.concatenate(self.hyper),
+                "hyper_sizes": np.array(sizes, np.int64),
+                "process": np.array(self.process),
+                "view_of_column": self.view_of_column,
+                "processes": np.array([view.tables.clusters.params for view in self.views]),
+            }
+        )
 
     @classmethod
     def from_arrays(
@@ -199,7 +207,7 @@ class State:
         state.process = (float(arrays["process"][0]), float(arrays["process"][1]))
         for number, (alpha, d) in enumerate(arrays["processes"]):
             members = np.flatnonzero(arrays["view_of_column"] == number).tolist()
-            known = arrays["labels"][number]
+            known = arrays[f"labels-{number}"]
             rows = np.flatnonzero(known >= 0)
             view = View(ground, members, float(alpha), float(d))
             view.seat_rows(known[rows], rows, state.hyper, packed=False)
