@@ -13,12 +13,15 @@ adapted_views.py has w(pi) in place of p(X_c | pi), which is larger because pi i
 there are too many views at first. But those that belong together are joined soon, whereas one view
 that holds too much is taken apart slowly, and a draw of the prior, or the posterior of few rows,
 has such views.
+
+Each view has a label for every row of the table, in or not. Where rows are many, those of thirty
+views would take more memory than the table. Then columns join before there are views.
 """
 
 import numpy as np
 
 from temperance.crosscat import columns, pitman_yor
-from temperance.crosscat.adapted_views import BlockViews, draw_seats
+from temperance.crosscat.adapted_views import ROWS_AT_EASE, BlockViews, draw_seats
 from temperance.crosscat.columns import IntArray, LogMarginal
 from temperance.crosscat.grid import draw_index
 from temperance.crosscat.partition import Partition
@@ -28,6 +31,13 @@ from temperance.crosscat.view import Hyperparameters
 
 # Sweeps of the rows in a column's own view.
 SWEEPS = 10
+# Searches by all columns before the first views are made, where there are many rows.
+SEARCHES = 2
+
+
+def num_searches(num_rows: int) -> int:
+    """How often columns look for views to join before the first views are made."""
+    return SEARCHES if num_rows > ROWS_AT_EASE else 0
 
 
 def learn_hyper(

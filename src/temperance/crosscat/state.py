@@ -23,7 +23,7 @@ from temperance.crosscat import (
     pitman_yor,
 )
 from temperance.crosscat.adapted_views import BlockViews, search_views
-from temperance.crosscat.column_scores import table_scores
+from temperance.crosscat.column_scores import TableScores, table_scores
 from temperance.crosscat.features import COUNT, NARROW, REAL, WIDE
 from temperance.crosscat.partition import Partition, draw_partition
 from temperance.crosscat.prior import Prior, draw_hyper, sweep_hyper
@@ -102,10 +102,7 @@ class State:
             view_of, partitions, scores, len(rows), *self.process, prior.rows, rng,
             kernel="metropolis",
         )  # fmt: skip
-        view_of, partitions = search_views(
-            view_of, partitions, scores, rows, self.process, prior.rows, self._block_views,
-            self.hyper, rng,
-        )  # fmt: skip
+        view_of, partitions = self._search_views(view_of, partitions, scores, rows)
         self._take_views(view_of, partitions, rows, held)
 
     def enter_columns(self, rows: np.ndarray) -> None:
@@ -117,7 +114,21 @@ class State:
         view_of, partitions = column_entry.enter_columns(
             num, scores, rows, self.process, prior, self._block_views, self.hyper, rng
         )
+        for _ in range(column_entry.num_searches(table.num_rows)):
+            view_of, partitions = self._search_views(view_of, partitions, scores, rows)
         self._take_views(view_of, partitions, rows, {})
+
+    def _search_views(
+        self,
+        view_of: np.ndarray,
+        partitions: list[Partition],
+        scores: TableScores,
+        rows: np.ndarray,
+    ) -> tuple[np.ndarray, list[Partition]]:
+        return search_views(
+            view_of, partitions, scores, rows, self.process, self.prior.rows, self._block_views,
+            self.hyper, self.rng,
+        )  # fmt: skip
 
     def _take_views(
         self,
