@@ -61,7 +61,7 @@ class Rows:
     before_scattered = before_steps
 
     def before_adds(self):
-        self.view.seat_rows(self.labels, self.in_order[:0], self.hyper)
+        self.view.seat_rows(self.labels[:0], self.in_order[:0], self.hyper)
 
     def before_counts(self):
         pass
