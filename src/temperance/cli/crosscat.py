@@ -43,9 +43,8 @@ Kinds are categorical, boolean, real, count and spike (a number that is mostly o
 
 Each of `--states` is one draw from the posterior, and answers are averaged over them: more are
 better, and `--workers` of them run side by side. The same seed gives the same states, however many
-workers. `--strategy anneal` begins with few rows and lets more in, which is quickest on long
-tables; on some hundred rows `sequential` with hundreds of passes can do better. More `--passes`
-take longer and find more. `--stratify` lets rare values of a column in early.
+workers. `--strategy anneal` begins with few rows and lets more in. More `--passes` take longer and
+find more: on some hundred rows take a hundred. `--stratify` lets rare values of a column in early.
 
 Ctrl-C keeps what is done, saves the model as it is, and ends with status 130. With `--checkpoint`
 the same command goes on where it was.
