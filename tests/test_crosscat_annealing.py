@@ -74,7 +74,7 @@ STRATEGIES: tuple[tuple[dict[str, Any], bool], ...] = (
     ({"passes": 3, "schedule": "linear", "churn": "window"}, False),
     ({"passes": 3, "schedule": "linear", "churn": "random"}, True),
     ({"passes": 1, "schedule": "accelerating", "churn": "window"}, True),
-    ({"passes": 20, "final_sweeps": 1}, True),
+    ({"passes": 20}, True),
     ({"passes": 3, "strategy": "sequential"}, True),
     ({"passes": 4, "strategy": "prior"}, False),
     ({"passes": 3, "schedule": "linear", "churn": "metropolis"}, True),
@@ -92,7 +92,12 @@ STRATEGIES: tuple[tuple[dict[str, Any], bool], ...] = (
     ],
 )
 def test_whole_anneals_follow_the_posterior(options: dict[str, Any], seed: int):
-    assert anneals(Annealing.run, seed, 1200, **{"final_sweeps": 2} | options) > LEVEL
+    assert anneals(Annealing.run, seed, 1200, **options) > LEVEL
+
+
+@pytest.mark.slow
+def test_one_last_sweep_is_not_enough(seed: int):
+    assert anneals(Annealing.run, seed, 3000, passes=20, final_sweeps=1) < LEVEL
 
 
 def test_anneals_without_a_last_sweep_do_not(seed: int):

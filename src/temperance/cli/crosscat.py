@@ -86,7 +86,7 @@ def fit(
     churn: Annotated[
         str, typer.Option(help="Of an anneal: window, random, metropolis or weighted.")
     ] = "window",
-    final_sweeps: Annotated[float, typer.Option(help="Sweeps over all rows at the end.")] = 1.0,
+    final_sweeps: Annotated[float, typer.Option(help="Sweeps over all rows at the end.")] = 2.0,
     stratify: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="A column whose rare values enter early.")
     ] = None,

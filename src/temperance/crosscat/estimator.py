@@ -59,7 +59,7 @@ class TableModel(Answers, BaseEstimator):
         *,
         schedule: Any = "accelerating",
         churn: Any = "window",
-        final_sweeps: Any = 1,
+        final_sweeps: Any = 2,
         num_auxiliary: Any = 4,
         stratify: Any = None,
         executor: Any = None,
