@@ -1,8 +1,8 @@
 """Held-out score against CPU time for the strategies of figure 3 of the paper: single states, and their means.
 
 A run learns a random 7/8 of a table with one state of CrossCat and scores the other rows by the mean of log p(row). How long it takes
-is set by passes, of which each strategy makes as many over the rows, and time is measured: CPU seconds of fitting,
-after compilation. All rows are swept once at the end, so that strategies differ in nothing else. So the same seed gives the same score on any machine. On the census the oracle says what could be had.
+is set by passes, of which each strategy makes as many over the rows, and time is measured: CPU seconds of fitting, after compilation. So
+the same seed gives the same score on any machine. All rows are swept once at the end. On the census the oracle says what could be had.
 
     anneal          a growing subsample that churns, by the paper's linear schedule
     accelerating    the same by our own, which churns most while rows are few
