@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from experiment import Result
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from temperance.report.style import SOFT, chain_colour, drawn, new_figure, quiet
 
@@ -54,6 +55,7 @@ def picture(rows: list[Result], strategies: Sequence[str]) -> Figure:
         if known:
             axes.axhline(np.mean(known), color=SOFT, lw=0.9, ls=(0, (4, 3)), label="oracle")
         axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_title(f"{problem}, {num_rows:,} rows")
         axes.set_xlabel("CPU seconds")
         quiet(axes)
