@@ -244,8 +244,8 @@ def test_steps_follow_the_schedule(churn: str, strata: np.ndarray | None, seed: 
         assert set(rows_in(window).tolist()) == inside
         if strata is not None and len(inside) > 12:
             assert {38, 39} <= inside | {-1 - s for s in steps.tolist()}
-    # T for every row but the last, and one sweep of all rows.
-    assert entries == 39 * 4 + 1 + 40
+    # T for every row but the last, and two sweeps of all rows.
+    assert entries == 39 * 4 + 1 + 2 * 40
     assert set(np.abs(np.diff(sizes))) == {1}
     if churn == "window":
         assert len(swept) == (40 if strata is None else len(swept))
