@@ -27,8 +27,8 @@ with probability proportional to its rows that are in. At n = N nothing is diffe
 **Sequential.** E(n) = 0 until all rows are in, then T - 1 churns for each row. **Prior** begins
 with all rows seated by a draw of the prior, then has T churns for each row.
 
-**Turnover.** Each time that n churns have been made since the last one, hyperparameters are due, and
-columns every fourth time (annealing.py): in the window every row has then been replaced.
+**Turnover.** Each time that n churns have been made since the last one, hyperparameters are due,
+and columns every fourth time (annealing.py): in the window every row has then been replaced.
 
 **At the end** all rows are in, and each is taken out and put back at least once more, by default
 twice: the last row to enter would else be the only one that has seen all the others. On four rows
