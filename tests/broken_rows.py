@@ -45,3 +45,12 @@ def plain_squares(values: np.ndarray, steps: list[int]) -> float:
         sign, x = (1, values[step]) if step >= 0 else (-1, values[-1 - step])
         num, total, squares = num + sign, total + sign * x, squares + sign * x * x
     return float(squares - total * total / num)
+
+
+def look_twice(
+    weights: np.ndarray, used: int, total: float, first: int, rng: np.random.Generator
+) -> int:
+    """The place that is looked at first is looked at again among the others."""
+    if rng.random() * total < weights[first]:
+        return first
+    return int(rng.choice(used, p=weights[:used] / total))

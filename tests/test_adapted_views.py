@@ -30,9 +30,8 @@ ROWS = np.arange(NUM)
 @functools.cache
 def log_weight(block: tuple[int, ...], order: tuple[int, ...], labels: tables.Labels) -> float:
     view = VIEWS.empty(block, ROW_SEATING.alpha, ROW_SEATING.d, HYPER)
-    found = log_seats(view, np.array(order), PARTITIONS[labels].labels[list(order)])
-    view.clear(ROWS)
-    return found
+    seats = PARTITIONS[labels].labels[list(order)]
+    return log_seats(view, np.array(order), seats, HYPER, np.random.default_rng(0))
 
 
 @functools.cache

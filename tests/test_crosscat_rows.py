@@ -223,10 +223,36 @@ def test_plain_sums_lose_what_a_rebuild_has(seed: int):
     assert not np.isclose(broken.plain_squares(values, steps), 60 * values.var(), rtol=1e-9)
 
 
-def test_draws_follow_the_weights(seed: int):
+WEIGHTS = np.array([0.0, 3.0, 1.0, 0.0, 2.0, 0.0])
+
+
+def p_of_draws(draw: Callable[..., int], first: int, seed: int) -> float:
     rng = np.random.default_rng(seed)
-    weights = np.array([0.0, 3.0, 1.0, 0.0, 2.0, 0.0])
-    found = np.bincount([draw_place(weights, 6, 6.0, rng) for _ in range(6000)], minlength=6)
-    assert not found[weights == 0].any()
-    expected = 6000 * weights[weights > 0] / 6.0
-    assert scipy.stats.chisquare(found[weights > 0], expected).pvalue > 1e-4
+    found = np.bincount([draw(WEIGHTS, 6, 6.0, first, rng) for _ in range(6000)], minlength=6)
+    assert not found[WEIGHTS == 0].any()
+    return scipy.stats.chisquare(found[WEIGHTS > 0], 1000 * WEIGHTS[WEIGHTS > 0]).pvalue
+
+
+@pytest.mark.parametrize("first", [0, 1, 4, 5, 9])
+def test_draws_follow_the_weights(first: int, seed: int):
+    assert p_of_draws(draw_place, first, seed) > 1e-4
+
+
+@pytest.mark.parametrize("first", [1, 4])
+def test_a_place_that_is_looked_at_twice_is_drawn_too_often(first: int, seed: int):
+    assert p_of_draws(broken.look_twice, first, seed) < 1e-12
+
+
+@pytest.mark.parametrize(("num_columns", "num_values"), [(2, 3), (127, 3), (129, 3)])
+def test_products_without_frequencies_draw_the_same_places(
+    num_columns: int, num_values: int, seed: int
+):
+    ground, _, hyper = many_categories(num_columns, num_values, seed, num_rows=40)
+    steps = np.array([step for row in range(40) for step in (row, *([-1 - row, row] * 5))])
+    seats = []
+    for weighed in (False, True):
+        view = View(ground, range(num_columns), ALPHA, D)
+        view.set_hyper(hyper)
+        view.run(steps, np.random.default_rng(seed), weighed)
+        seats.append(view.labels.copy())
+    assert np.array_equal(*seats)

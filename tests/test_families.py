@@ -137,6 +137,12 @@ def dirichlet_sweep(states, parameters=beta_of) -> np.ndarray:
     return matrix
 
 
+def rising(counts, slot, grids) -> np.ndarray:
+    total = np.zeros(grids.weight.size)
+    dirichlet.log_rising(counts, counts.shape[1], slot, grids, total)
+    return total
+
+
 def _integrated(states, total, parameters) -> np.ndarray:
     nodes = []
     for count in dirichlet.totals(COUNTS, 2):
@@ -150,7 +156,7 @@ def _integrated(states, total, parameters) -> np.ndarray:
         exposure = -math.log(eta) - math.log(eta2)
         laws = [
             enumeration.normalised(
-                dirichlet.log_rising(COUNTS, 2, slot, small_grids()) - exposure * WEIGHTS
+                rising(COUNTS, slot, small_grids()) - exposure * WEIGHTS
             )
             for slot in range(3)
         ]
@@ -166,13 +172,13 @@ def test_a_sweep_of_dirichlet_weights_is_exact():
 def shift_of_filled_slots(filled) -> np.ndarray:
     """The matrix of a common shift of the slots `filled`, by the kernel's own weights."""
     states, _ = dirichlet_law()
-    rising = np.array([dirichlet.log_rising(COUNTS, 2, v, small_grids()) for v in filled])
+    of_filled = np.array([rising(COUNTS, v, small_grids()) for v in filled])
 
     def step(state):
         points = np.searchsorted(WEIGHTS, [state[v] for v in filled])
         other = sum(state) - sum(state[v] for v in filled)
         lowest, weights = dirichlet.log_shift_weights(
-            rising, points, other, dirichlet.totals(COUNTS, 2), small_grids()
+            of_filled, points, other, dirichlet.totals(COUNTS, 2), small_grids()
         )
         for s, p in enumerate(enumeration.normalised(weights)):
             moved = list(state)
@@ -249,7 +255,7 @@ def test_large_counts_leave_the_table(seed):
     grids = dirichlet.grids(3)
     counts = np.array([[5000, 1023, 1024, 0], [1, 2, 70, 9]], dtype=np.int32)
     for slot in range(2):
-        ours = dirichlet.log_rising(counts, 4, slot, grids)
+        ours = rising(counts, slot, grids)
         plain = sum(
             special.gammaln(grids.weight + c) - special.gammaln(grids.weight) for c in counts[slot]
         )

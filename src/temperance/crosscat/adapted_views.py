@@ -28,19 +28,16 @@ alone has clusters, but whose values go together, can only leave together.
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from temperance.crosscat import pitman_yor
-from temperance.crosscat.clusters import ABSENT, EMPTY
+from temperance.crosscat.clusters import ABSENT
 from temperance.crosscat.columns import IntArray, LogMarginal, Places
-from temperance.crosscat.compiled import compiled
 from temperance.crosscat.grid import FloatArray, draw_index
 from temperance.crosscat.partition import Partition
 from temperance.crosscat.pitman_yor import PitmanYorGrids
-from temperance.crosscat.rows import enter_row, log_predictive, weigh_row
 from temperance.crosscat.view import Ground, Hyperparameters, View
 
 # With more rows than this, fewer blocks than columns are searched for in a sweep.
@@ -57,30 +54,20 @@ def draw_seats(view: View, order: IntArray, rng: np.random.Generator) -> float:
     return view.run(order, rng, weighed=True)
 
 
-def log_seats(view: View, order: IntArray, labels: npt.NDArray[np.int32]) -> float:
-    """Log w of a partition: rows take the seats it names in an empty view, in `order`.
+def log_seats(
+    view: View,
+    order: IntArray,
+    labels: npt.NDArray[np.int32],
+    hyper: Hyperparameters,
+    rng: np.random.Generator,
+) -> float:
+    """Log w of a partition whose rows take their seats in `order`, which `labels` are in too.
 
-    `labels` are those of the rows in that order.
+    It is found backwards: all sit, and the last to come is the first to leave. The view is empty
+    in the end.
     """
-    num = int(labels.max(initial=-1)) + 1
-    view.make_room(num)
-    return _log_seats(view.tables, order, labels, np.full(num, -1, np.int64))
-
-
-@compiled
-def _log_seats(tables: Any, order: Any, labels: Any, places: Any) -> float:
-    clusters, narrow, wide = tables.clusters, tables.narrow, tables.wide
-    log_weight = 0.0
-    for i in range(order.size):
-        row = order[i]
-        total, factor = weigh_row(tables, row)
-        log_weight += log_predictive(clusters, narrow, wide, total, factor)
-        k = places[labels[i]]
-        if k < 0:
-            k = clusters.head[EMPTY]
-            places[labels[i]] = k
-        enter_row(tables, row, k)
-    return log_weight
+    view.seat_rows(labels, order, hyper)
+    return -view.run(-1 - order[::-1], rng, weighed=True)
 
 
 def choose_block(
@@ -169,7 +156,7 @@ def search_views(
         if whole:
             mine = held[views[block[0]]]
             view = block_views.empty(block, mine.alpha, mine.d, hyper)
-            log_weight = log_seats(view, rows[order], mine.labels[order])
+            log_weight = log_seats(view, rows[order], mine.labels[order], hyper, rng)
         else:
             view = block_views.empty(block, *pitman_yor.draw_prior(row_grids, rng), hyper)
             log_weight = draw_seats(view, rows[order], rng)

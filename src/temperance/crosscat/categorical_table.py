@@ -10,8 +10,8 @@ exp is taken. A missing cell has a slot of its own whose entry is A_f + n_fk, so
 one and no case is told apart.
 
 Products are of four single-precision entries, then of sixteen features in double precision, then of
-their common denominator `inverse`, and each value is divided by its frequency in all rows (`scale`,
-the same for all clusters), which keeps them near one. Entries are written as weight + count from
+their common denominator `inverse`. Where there are many features each value is divided by its
+frequency in all rows (`scale`, the same for all clusters), which keeps products near one. Entries are written as weight + count from
 whole counts, never added to, so that they do not drift.
 """
 
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from temperance.crosscat.compiled import compiled, reordered
+from temperance.crosscat.compiled import compiled, inner, reordered
 
 GROUP = 16
 U = np.uint64
@@ -68,7 +68,7 @@ def categorical_table(
     )
 
 
-@compiled
+@inner
 def find_slots(codes: Any, group: Any, row: int) -> None:
     """The slots of a row's cells, for scoring and for updates."""
     place, start, slots = group.place, group.start, group.slots
@@ -77,16 +77,20 @@ def find_slots(codes: Any, group: Any, row: int) -> None:
 
 
 @reordered
-def multiply_cells(group: Any, used: int, product: Any) -> None:
-    """Multiplies the predictives of the row's cells, over frequencies, into `product`, by place."""
+def multiply_cells(group: Any, used: int, product: Any, scaled: bool) -> None:
+    """Multiplies the predictives of the row's cells into `product`, by place.
+
+    They are divided by the values' frequencies if `scaled`.
+    """
     slots, scale, t, inverse = group.slots, group.scale, group.table, group.inverse
     num, lanes, step = U(slots.shape[0]), U(used), U(product.shape[0])
     first, block = U(0), U(0)
     while first < num:
         end = min(first + U(GROUP), num)
-        scaled = 1.0
-        for f in range(first, end):
-            scaled *= scale[slots[f]]
+        common = 1.0
+        if scaled:
+            for f in range(first, end):
+                common *= scale[slots[f]]
         f = first
         while f + U(8) <= end:
             a, b = slots[f] * step, slots[f + U(1)] * step
@@ -111,12 +115,12 @@ def multiply_cells(group: Any, used: int, product: Any) -> None:
             f += U(1)
         at = block * step
         for k in range(lanes):
-            product[k] *= inverse[at + k] * scaled
+            product[k] *= inverse[at + k] * common
         block += U(1)
         first = end
 
 
-@compiled
+@inner
 def log_frequency(group: Any) -> float:
     """The log of what `multiply_cells` divides by, of the row whose slots are found."""
     found = 0.0
@@ -125,7 +129,7 @@ def log_frequency(group: Any) -> float:
     return found
 
 
-@compiled
+@inner
 def log_cells(group: Any, k: int, size: Any) -> float:
     """Log of `multiply_cells` at place k, for rows whose products leave the range of numbers."""
     found = 0.0
@@ -140,7 +144,7 @@ def log_cells(group: Any, k: int, size: Any) -> float:
     return found
 
 
-@compiled
+@inner
 def change_counts(group: Any, k: int, size: Any, sign: int) -> None:
     """The row whose slots are found enters place k (sign 1) or leaves it (-1)."""
     slots, missing, weight, counts, table = (
@@ -188,10 +192,12 @@ def set_weights(group: Any, f: int, weights: Any) -> None:
 
     `refresh` makes them count.
     """
-    group.total[f] = weights.sum()
+    total = 0.0
     for v in range(weights.shape[0]):
+        total += weights[v]
         group.weight[group.start[f] + v] = weights[v]
-    group.weight[group.missing[f]] = group.total[f]
+    group.total[f] = total
+    group.weight[group.missing[f]] = total
 
 
 @compiled

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from temperance.crosscat.compiled import compiled
+from temperance.crosscat.compiled import compiled, inner
 
 LANES = 16
 NUM_CLUSTERS, NUM_ROWS, EMPTY, USED = 0, 1, 2, 3
@@ -74,7 +74,7 @@ def weigh_places(clusters: Any) -> None:
     _choose_empty(clusters)
 
 
-@compiled
+@inner
 def _choose_empty(clusters: Any) -> None:
     """The lowest hole becomes the empty table, if there is one; the lanes in use are counted."""
     stride = clusters.size.shape[0]
@@ -93,7 +93,7 @@ def _choose_empty(clusters: Any) -> None:
     clusters.head[USED] = LANES * ((last + LANES - 1) // LANES)
 
 
-@compiled
+@inner
 def seat(clusters: Any, row: int, k: int) -> None:
     """A row sits down at place k."""
     size, head = clusters.size, clusters.head
@@ -108,11 +108,11 @@ def seat(clusters: Any, row: int, k: int) -> None:
         _choose_empty(clusters)
 
 
-@compiled
+@inner
 def unseat(clusters: Any, row: int) -> int:
     """A row stands up; returns the place it leaves."""
     size, head = clusters.size, clusters.head
-    k = clusters.labels[row]
+    k = int(clusters.labels[row])
     clusters.labels[row] = ABSENT
     size[k] -= 1
     head[NUM_ROWS] -= 1

@@ -5,6 +5,9 @@ Sizes are data to a kernel and never part of its type. Divisions follow IEEE 754
 A tool that checks annotations at run time wraps each function before its decorators see it, and
 Numba can read only what was written. So a function is compiled from what its wrappers stand around.
 
+A way in from the interpreter takes longer to compile than a small function itself. `compiled` makes
+one; `inner` and `reordered` are for functions that compiled ones call, and make none.
+
 Numba looks at the file of a function to see whether what it kept still holds, and not at the files
 of the functions that it calls. So what is kept lies in a folder that is named for all the sources
 here together, in the user's cache folder or where TEMPERANCE_CACHE says.
@@ -20,6 +23,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import config as numba_config
+from numba.core.registry import CPUDispatcher
 
 # Numba makes the names of its settings when it is imported.
 config: Any = numba_config
@@ -57,20 +61,38 @@ def _kept() -> Iterator[None]:
         config.CACHE_DIR = before
 
 
-def _compiled(function: Function, fastmath: Any) -> Function:
+def compiled(function: Function) -> Function:
+    """The function as machine code; it is called as it was."""
     with _kept():
         made = numba.njit(
-            inspect.unwrap(function), cache=FOLDER is not None, nogil=True, error_model="numpy",
-            fastmath=fastmath,
-        )  # fmt: skip
+            inspect.unwrap(function), cache=FOLDER is not None, nogil=True, error_model="numpy"
+        )
     return cast(Function, made)
 
 
-def compiled(function: Function) -> Function:
-    """The function as machine code; it is called as it was."""
-    return _compiled(function, False)
+class _Inner(CPUDispatcher):
+    """A function without a way in: the interpreter runs what was written instead."""
+
+    def __call__(self, *args: Any) -> Any:
+        return self.py_func(*args)
+
+
+def _inner(function: Function, fastmath: Any) -> Function:
+    made = _Inner(
+        inspect.unwrap(function),
+        targetoptions={
+            "nopython": True, "nogil": True, "error_model": "numpy", "fastmath": fastmath,
+            "boundscheck": None, "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
+        },
+    )  # fmt: skip
+    return cast(Function, made)
+
+
+def inner(function: Function) -> Function:
+    """Machine code where a compiled function calls it; anyone else calls what was written."""
+    return _inner(function, False)
 
 
 def reordered(function: Function) -> Function:
     """The same, with sums and products in any order; infinities and NaN keep their meaning."""
-    return _compiled(function, {"reassoc", "contract", "nsz"})
+    return _inner(function, {"reassoc", "contract", "nsz"})

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from temperance.crosscat.compiled import compiled
+from temperance.crosscat.compiled import compiled, inner
 
 SHAPE, CONSTANT, SLOPE = 0, 1, 2
 
@@ -40,7 +40,7 @@ def count_table(values: Any, place: Any, stride: int) -> CountTable:
     )
 
 
-@compiled
+@inner
 def add_logs(group: Any, row: int, used: int, logs: Any) -> None:
     """Adds the log predictives of the row's cells to `logs` of every place."""
     values, place, binomial = group.values, group.place, group.binomial
@@ -57,7 +57,7 @@ def add_logs(group: Any, row: int, used: int, logs: Any) -> None:
                 )
 
 
-@compiled
+@inner
 def change_sums(group: Any, row: int, k: int, sign: int) -> None:
     """A row enters place k (sign 1) or leaves it (-1)."""
     for f in range(group.place.shape[0]):
@@ -68,7 +68,7 @@ def change_sums(group: Any, row: int, k: int, sign: int) -> None:
             predict_place(group, f, k)
 
 
-@compiled
+@inner
 def predict_place(group: Any, f: int, k: int) -> None:
     """What scores the next cell of feature f at place k."""
     a, b = group.hyper[f]

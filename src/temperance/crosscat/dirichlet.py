@@ -44,7 +44,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from temperance.crosscat.compiled import compiled
+from temperance.crosscat.compiled import compiled, inner
 from temperance.crosscat.grid import FloatArray, draw_index, log_spaced
 
 Counts = npt.NDArray[np.int32]
@@ -71,7 +71,7 @@ def grids(num_values: int) -> DirichletGrids:
     return DirichletGrids(weight, np.ascontiguousarray(rising))
 
 
-@compiled
+@inner
 def totals(counts: Counts, num: int) -> npt.NDArray[np.int64]:
     """Rows in each of the first `num` clusters that have a value."""
     total = np.zeros(num, dtype=np.int64)
@@ -109,7 +109,7 @@ def log_marginal(counts: Counts, num: int, weights: FloatArray) -> float:
     return total
 
 
-@compiled
+@inner
 def draw_exposure(
     row_totals: npt.NDArray[np.int64], total_weight: float, rng: np.random.Generator
 ) -> float:
@@ -125,10 +125,11 @@ def draw_exposure(
     return exposure
 
 
-@compiled
-def log_rising(counts: Counts, num: int, slot: int, grids: DirichletGrids) -> FloatArray:
-    """Sum over clusters of log Gamma(g + c) - log Gamma(g), at every grid point g."""
-    total = np.zeros(grids.weight.size)
+@inner
+def log_rising(
+    counts: Counts, num: int, slot: int, grids: DirichletGrids, total: FloatArray
+) -> None:
+    """Adds log Gamma(g + c) - log Gamma(g), summed over clusters, to `total` of grid point g."""
     large = 0
     for k in range(num):
         count = counts[slot, k]
@@ -142,10 +143,9 @@ def log_rising(counts: Counts, num: int, slot: int, grids: DirichletGrids) -> Fl
     if large > 0:
         for i in range(total.size):
             total[i] -= large * math.lgamma(grids.weight[i])
-    return total
 
 
-@compiled
+@inner
 def log_shift_weights(
     rising: FloatArray,
     points: npt.NDArray[np.int64],
@@ -157,8 +157,11 @@ def log_shift_weights(
 
     `rising` is `log_rising` of each of them, and `other_weight` the sum of all other weights.
     """
-    lowest = -int(np.min(points))
-    weights = np.zeros(grids.weight.size - int(np.max(points)) - lowest)
+    least, most = points[0], points[0]
+    for point in points:
+        least, most = min(least, point), max(most, point)
+    lowest = -least
+    weights = np.zeros(grids.weight.size - most + least)
     for s in range(weights.size):
         total_weight = other_weight
         for v in range(points.size):
@@ -185,28 +188,44 @@ def draw_hyper(
 ) -> None:
     """One sweep of `weights`, in place, given `counts[:, :num]`."""
     row_totals = totals(counts, num)
-    exposure = draw_exposure(row_totals, np.sum(weights), rng)
-    alone = np.cumsum(np.exp(-exposure * (grids.weight - grids.weight[0])))
+    total_weight = 0.0
+    for weight in weights:
+        total_weight += weight
+    exposure = draw_exposure(row_totals, total_weight, rng)
+    # The law of a slot without rows, summed up.
+    num_points, total = grids.weight.size, 0.0
+    alone = np.empty(num_points)
+    for i in range(num_points):
+        total += math.exp(-exposure * (grids.weight[i] - grids.weight[0]))
+        alone[i] = total
     filled = np.empty(weights.size, dtype=np.int64)
     num_filled = 0
     other_weight = 0.0
     for v in range(weights.size - (not unseen)):
-        if np.any(counts[v, :num] > 0):
+        num_rows = 0
+        for k in range(num):
+            num_rows += counts[v, k]
+        if num_rows > 0:
             filled[num_filled] = v
             num_filled += 1
         else:
-            i = np.searchsorted(alone, rng.random() * alone[-1], side="right")
-            weights[v] = grids.weight[min(i, grids.weight.size - 1)]
+            pointer, i = rng.random() * total, 0
+            while i < num_points - 1 and alone[i] <= pointer:
+                i += 1
+            weights[v] = grids.weight[i]
             other_weight += weights[v]
     if not unseen:
         weights[-1] = 0.0
     if num_filled == 0:
         return
     points = np.empty(num_filled, dtype=np.int64)
-    rising = np.empty((num_filled, grids.weight.size))
+    rising = np.zeros((num_filled, num_points))
+    here = np.empty(num_points)
     for j in range(num_filled):
-        rising[j] = log_rising(counts, num, filled[j], grids)
-        points[j] = draw_index(rising[j] - exposure * grids.weight, rng)
+        log_rising(counts, num, filled[j], grids, rising[j])
+        for i in range(num_points):
+            here[i] = rising[j, i] - exposure * grids.weight[i]
+        points[j] = draw_index(here, rng)
     lowest, shifts = log_shift_weights(rising, points, other_weight, row_totals, grids)
     shift = lowest + draw_index(shifts, rng)
     for j in range(num_filled):

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from temperance.crosscat.compiled import compiled
+from temperance.crosscat.compiled import compiled, inner
 from temperance.crosscat.grid import FloatArray, draw_index, log_spaced
 
 IntArray = npt.NDArray[np.int64]
@@ -87,7 +87,7 @@ def log_marginal(n: IntArray, s: IntArray, num: int, hyper: FloatArray) -> float
     return total
 
 
-@compiled
+@inner
 def log_weights(n: IntArray, s: IntArray, num: int, grids: GammaPoissonGrids) -> FloatArray:
     """Log weights of every pair of the grid, shape by rate."""
     filled = 0

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from temperance.crosscat.compiled import compiled
+from temperance.crosscat.compiled import compiled, inner
 from temperance.crosscat.grid import FloatArray, draw_index, log_spaced
 
 IntArray = npt.NDArray[np.int64]
@@ -100,7 +100,7 @@ def log_marginal(
     return total
 
 
-@compiled
+@inner
 def log_weights(
     n: IntArray,
     mean: FloatArray,

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from temperance.crosscat.compiled import compiled
+from temperance.crosscat.compiled import compiled, inner
 from temperance.crosscat.grid import FloatArray, draw_index, log_spaced
 
 Sizes = npt.NDArray[np.int64]
@@ -54,7 +54,7 @@ def grids(discounts: Sequence[float] = DISCOUNTS) -> PitmanYorGrids:
     return PitmanYorGrids(log_spaced(0.05, 10.0, 16), np.array(discounts, dtype=np.float64))
 
 
-@compiled
+@inner
 def log_founding(num: int, alpha: float, d: float) -> float:
     """Log of (alpha + d) (alpha + 2 d) ... (alpha + (num - 1) d)."""
     if num < 2:
@@ -69,7 +69,7 @@ def log_founding(num: int, alpha: float, d: float) -> float:
     return (num - 1) * math.log(d) + math.lgamma(alpha / d + num) - math.lgamma(alpha / d + 1.0)
 
 
-@compiled
+@inner
 def log_joining(sizes: Sizes, num: int, d: float) -> float:
     """Sum over the first `num` tables of log (1 - d) (2 - d) ... (size - 1 - d)."""
     total = 0.0
@@ -81,7 +81,7 @@ def log_joining(sizes: Sizes, num: int, d: float) -> float:
     return total - shared * math.lgamma(1.0 - d)
 
 
-@compiled
+@inner
 def log_arriving(n: int, alpha: float) -> float:
     """Log of (alpha + 1) (alpha + 2) ... (alpha + n - 1)."""
     if n < 2:
@@ -98,7 +98,7 @@ def log_eppf(sizes: Sizes, num: int, alpha: float, d: float) -> float:
     return log_founding(num, alpha, d) - log_arriving(n, alpha) + log_joining(sizes, num, d)
 
 
-@compiled
+@inner
 def log_weights(sizes: Sizes, num: int, grids: PitmanYorGrids) -> FloatArray:
     """Log probability of the sizes at every pair of the grid, alpha by d."""
     n = 0

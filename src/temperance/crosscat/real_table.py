@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from temperance.crosscat.compiled import compiled
+from temperance.crosscat.compiled import compiled, inner
 
 SUM, SUM_LOW, SQUARES, SQUARES_LOW = 0, 1, 2, 3
 CENTRE, INVERSE, POWER, CONSTANT = 0, 1, 2, 3
@@ -49,7 +49,7 @@ def real_table(values: Any, place: Any, stride: int) -> RealTable:
     )
 
 
-@compiled
+@inner
 def add_logs(group: Any, row: int, used: int, logs: Any) -> None:
     """Adds the log predictives of the row's cells to `logs` of every place."""
     values, place, student = group.values, group.place, group.student
@@ -63,7 +63,7 @@ def add_logs(group: Any, row: int, used: int, logs: Any) -> None:
                 )
 
 
-@compiled
+@inner
 def change_sums(group: Any, row: int, k: int, sign: int) -> None:
     """A row enters place k (sign 1) or leaves it (-1)."""
     for f in range(group.place.shape[0]):
@@ -73,7 +73,7 @@ def change_sums(group: Any, row: int, k: int, sign: int) -> None:
             predict_place(group, f, k)
 
 
-@compiled
+@inner
 def _count(group: Any, f: int, k: int, x: float, sign: int) -> None:
     seen = group.seen[f, k] + sign
     group.seen[f, k] = seen
@@ -88,7 +88,7 @@ def _count(group: Any, f: int, k: int, x: float, sign: int) -> None:
     )
 
 
-@compiled
+@inner
 def _two_sum(high: float, low: float, x: float, y: float) -> tuple[float, float]:
     """(high + low) + (x + y), with what rounding loses."""
     total = high + x
@@ -99,7 +99,7 @@ def _two_sum(high: float, low: float, x: float, y: float) -> tuple[float, float]
     return result, lost - (result - total)
 
 
-@compiled
+@inner
 def _two_square(x: float) -> tuple[float, float]:
     """x^2, and what rounding loses of it (Dekker)."""
     square = x * x
@@ -109,7 +109,7 @@ def _two_square(x: float) -> tuple[float, float]:
     return square, ((upper * upper - square) + 2.0 * upper * lower) + lower * lower
 
 
-@compiled
+@inner
 def mean_and_squares(group: Any, f: int, k: int) -> tuple[float, float]:
     """The mean of the cells of place k, and the sum of squares about it."""
     n = group.seen[f, k]
@@ -136,7 +136,7 @@ def moments(group: Any, f: int) -> tuple[Any, Any]:
     return mean, squares
 
 
-@compiled
+@inner
 def _lost_product(x: float, y: float) -> float:
     """What rounding loses of x y (Dekker)."""
     product = x * y
@@ -150,12 +150,12 @@ def _lost_product(x: float, y: float) -> float:
     )
 
 
-@compiled
+@inner
 def _products(x: float, high: float, low: float) -> Any:
     return ((x * high, _lost_product(x, high)), (x * low, 0.0))
 
 
-@compiled
+@inner
 def predict_place(group: Any, f: int, k: int) -> None:
     """What scores the next cell of feature f at place k."""
     mu, kappa, nu, sigma2 = group.hyper[f]
@@ -184,7 +184,7 @@ def recount(group: Any, labels: Any, rows: Any) -> None:
         for f in range(group.place.shape[0]):
             x = group.values[row, group.place[f]]
             if not math.isnan(x):
-                _count(group, f, labels[row], x, 1)
+                _count(group, f, int(labels[row]), x, 1)
 
 
 @compiled

@@ -25,9 +25,11 @@ from temperance.crosscat.categorical_table import (
     multiply_cells,
 )
 from temperance.crosscat.clusters import EMPTY, FULL, NUM_ROWS, USED, seat, unseat
-from temperance.crosscat.compiled import compiled, reordered
+from temperance.crosscat.compiled import compiled, inner, reordered
 
 LEAST, MOST = 1e-290, 1e290
+# Products of so many predictives hardly ever leave that range.
+FEW = 128
 
 
 class ViewTables(NamedTuple):
@@ -74,7 +76,7 @@ def weigh_row(tables: Any, row: int) -> tuple[float, float]:
     )  # fmt: skip
 
 
-@compiled
+@inner
 def _change(
     narrow: Any, wide: Any, real: Any, count: Any, size: Any, row: int, k: int, sign: int
 ) -> None:
@@ -88,7 +90,7 @@ def _change(
         count_table.change_sums(count, row, k, sign)
 
 
-@compiled
+@inner
 def _weigh(
     clusters: Any, narrow: Any, wide: Any, real: Any, count: Any, weights: Any, logs: Any, row: int
 ) -> tuple[float, float]:
@@ -96,9 +98,9 @@ def _weigh(
     used = clusters.head[USED]
     for k in range(used):
         weights[k] = clusters.mass[k]
-    multiply_cells(narrow, used, weights)
+    multiply_cells(narrow, used, weights, True)
     if wide.place.shape[0] > 0:
-        multiply_cells(wide, used, weights)
+        multiply_cells(wide, used, weights, True)
     factor = 0.0
     if real.place.shape[0] + count.place.shape[0] > 0:
         logs[:used] = 0.0
@@ -111,7 +113,7 @@ def _weigh(
     return total, factor
 
 
-@compiled
+@inner
 def _multiply_logs(mass: Any, logs: Any, used: int, weights: Any) -> float:
     """Multiplies exp(logs) into weights, over the largest that counts, whose log is returned."""
     largest = -math.inf
@@ -132,7 +134,7 @@ def _sum(weights: Any, used: int) -> float:
     return total
 
 
-@compiled
+@inner
 def _weigh_by_logs(
     clusters: Any, narrow: Any, wide: Any, real: Any, count: Any, weights: Any, logs: Any, row: int
 ) -> tuple[float, float]:
@@ -151,7 +153,7 @@ def _weigh_by_logs(
     return _sum(weights, used), factor
 
 
-@compiled
+@inner
 def log_predictive(clusters: Any, narrow: Any, wide: Any, total: float, factor: float) -> float:
     """Log p(x | pi) of the row that was weighed."""
     return (
@@ -162,13 +164,19 @@ def log_predictive(clusters: Any, narrow: Any, wide: Any, total: float, factor: 
     )
 
 
-@compiled
-def draw_place(weights: Any, used: int, total: float, rng: Any) -> int:
-    """A place, with probability proportional to `weights`, whose sum is `total`."""
-    left = rng.random() * total
-    chosen = 0
+@inner
+def draw_place(weights: Any, used: int, total: float, first: int, rng: Any) -> int:
+    """A place, with probability proportional to `weights`, whose sum is `total`.
+
+    Place `first` is looked at before the others: it is soon found if it is the likely one.
+    """
+    first = min(first, used - 1)
+    left = rng.random() * total - weights[first]
+    if left < 0.0:
+        return first
+    chosen = first
     for k in range(used):
-        if weights[k] > 0.0:
+        if weights[k] > 0.0 and k != first:
             chosen = k
             left -= weights[k]
             if left < 0.0:
@@ -189,32 +197,34 @@ def run_steps(tables: Any, steps: Any, begin: int, rng: Any, weighed: bool) -> t
     narrow_codes, wide_codes = tables.narrow_codes, tables.wide_codes
     head, size, mass = clusters.head, clusters.size, clusters.mass
     num_wide, num_real, num_count = wide.place.shape[0], real.place.shape[0], count.place.shape[0]
-    # Products of the narrow features are all there is to score.
-    quick = num_wide + num_real + num_count == 0 and not weighed
-    log_weight = 0.0
+    # Products of a few narrow features are all there is to score.
+    num_narrow = narrow.place.shape[0]
+    quick = num_wide + num_real + num_count == 0 and num_narrow <= FEW and not weighed
+    log_weight, at_hand, last = 0.0, -1, 0
     for i in range(begin, steps.shape[0]):
         if head[EMPTY] == FULL:
             return i, log_weight
         sign = 1 if steps[i] >= 0 else -1
         row = steps[i] if sign > 0 else -1 - steps[i]
-        find_slots(narrow_codes, narrow, row)
-        if num_wide > 0:
-            find_slots(wide_codes, wide, row)
-        k = -1
+        if row != at_hand:
+            at_hand = row
+            find_slots(narrow_codes, narrow, row)
+            if num_wide > 0:
+                find_slots(wide_codes, wide, row)
         if sign < 0:
-            k = unseat(clusters, row)
+            last = k = unseat(clusters, row)
         else:
             used, total = head[USED], 0.0
             if quick:
                 for j in range(used):
                     weights[j] = mass[j]
-                multiply_cells(narrow, used, weights)
+                multiply_cells(narrow, used, weights, False)
                 total = _sum(weights, used)
             if not LEAST < total < MOST:
                 total, factor = _weigh(clusters, narrow, wide, real, count, weights, logs, row)
                 if weighed:
                     log_weight += log_predictive(clusters, narrow, wide, total, factor)
-            k = draw_place(weights, used, total, rng)
+            k = draw_place(weights, used, total, last, rng)
             seat(clusters, row, k)
         change_counts(narrow, k, size, sign)
         if num_wide > 0:

@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from temperance.crosscat.compiled import compiled
+from temperance.crosscat.compiled import compiled, inner
 from temperance.errors import ArgumentError, unknown_name
 
 STRATEGIES = ("anneal", "sequential", "prior")
@@ -148,7 +148,9 @@ def next_steps(
     Returns them, whether the rows have turned over, and whether the schedule has come to its end.
     """
     inside, churned, owed = window.inside, window.churned, window.owed
-    total, num_in = window.order.shape[0], inside.sum()
+    total, num_in = window.order.shape[0], inside[0]
+    for ring in range(1, inside.shape[0]):
+        num_in += inside[ring]
     steps = np.empty(most, np.int64)
     num = 0
     while num + 2 <= most:
@@ -174,7 +176,7 @@ def next_steps(
     return steps[:num], False, False
 
 
-@compiled
+@inner
 def _ring_to_grow(window: Any) -> int:
     """The ring with the fewest rows in, of those that have more."""
     chosen, fewest = 0, window.order.shape[0] + 1
@@ -185,12 +187,12 @@ def _ring_to_grow(window: Any) -> int:
     return chosen
 
 
-@compiled
+@inner
 def _ring_to_churn(inside: Any, num_in: int, rng: Any) -> int:
     """A ring, with probability proportional to its rows that are in."""
     if inside.shape[0] == 1:
         return 0
-    left = rng.integers(0, num_in)
+    left = int(rng.random() * num_in)
     ring = 0
     while left >= inside[ring]:
         left -= inside[ring]
@@ -198,31 +200,31 @@ def _ring_to_churn(inside: Any, num_in: int, rng: Any) -> int:
     return ring
 
 
-@compiled
+@inner
 def _take_out(window: Any, ring: int, random: bool, rng: Any) -> int:
     """The oldest row of a ring, or any row of it that is in, leaves."""
     begin = window.begins[ring]
     size, num = window.begins[ring + 1] - begin, window.inside[ring]
     if random:
-        _exchange(window, ring, rng.integers(0, num), 0)
+        _exchange(window, ring, int(rng.random() * num), 0)
     row = window.order[begin + window.oldest[ring]]
     window.oldest[ring] = (window.oldest[ring] + 1) % size
     window.inside[ring] -= 1
     return row
 
 
-@compiled
+@inner
 def _let_in(window: Any, ring: int, random: bool, rng: Any) -> int:
     """The next row of a ring, or any row of it that is out, enters."""
     begin = window.begins[ring]
     size, num = window.begins[ring + 1] - begin, window.inside[ring]
     if random:
-        _exchange(window, ring, rng.integers(num, size), num)
+        _exchange(window, ring, num + int(rng.random() * (size - num)), num)
     window.inside[ring] += 1
     return window.order[begin + (window.oldest[ring] + num) % size]
 
 
-@compiled
+@inner
 def _exchange(window: Any, ring: int, i: int, j: int) -> None:
     """Two rows change places, counted from the ring's oldest."""
     begin, order = window.begins[ring], window.order

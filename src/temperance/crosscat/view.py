@@ -140,10 +140,6 @@ class View:
         ):  # fmt: skip
             counted[:] = 0
 
-    def make_room(self, num_clusters: int) -> None:
-        """There are places for so many clusters and an empty table."""
-        self._widen(padded(num_clusters + 2))
-
     def set_process(self, alpha: float, d: float) -> None:
         """New parameters of the rows' Pitman-Yor process."""
         self.tables.clusters.params[:] = alpha, d
