@@ -11,8 +11,8 @@ one and no case is told apart.
 
 Products are of four single-precision entries, then of sixteen features in double precision, then of
 their common denominator `inverse`. Where there are many features each value is divided by its
-frequency in all rows (`scale`, the same for all clusters), which keeps products near one. Entries are written as weight + count from
-whole counts, never added to, so that they do not drift.
+frequency in all rows (`scale`, the same for all clusters), which keeps products near one. Entries
+are written as weight + count from whole counts, never added to, so that they do not drift.
 """
 
 from typing import Any, NamedTuple
