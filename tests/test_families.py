@@ -155,9 +155,7 @@ def _integrated(states, total, parameters) -> np.ndarray:
     ):
         exposure = -math.log(eta) - math.log(eta2)
         laws = [
-            enumeration.normalised(
-                rising(COUNTS, slot, small_grids()) - exposure * WEIGHTS
-            )
+            enumeration.normalised(rising(COUNTS, slot, small_grids()) - exposure * WEIGHTS)
             for slot in range(3)
         ]
         row += p * p2 * np.einsum("i,j,k->ijk", *laws).ravel()
