@@ -7,12 +7,12 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
-from temperance._types import Key, Point
+from temperance._types import Key, Point, Position
 from temperance.batch_law import BatchLaw
 from temperance.batches import Batches
 from temperance.ladder import Rung
 from temperance.move import Params, acceptance_of
-from temperance.moves.minibatch import Mint, slope_on
+from temperance.moves.minibatch import Mint, Moments, slope_on
 from temperance.moves.proposal import log_way_back, proposed
 from temperance.moves.pseudo_marginal import OwnBatch, PseudoMarginal
 from temperance.noise import noise
@@ -111,6 +111,17 @@ class MintThatForgetsWhatIsLeft(Mint):
 
     def law(self, num_rows: int) -> BatchLaw:
         return replace(super().law(num_rows), batches=EndlessBatches(num_rows))
+
+
+class MintThatDecidesByItsFirstBatch(Mint):
+    """Looks at more rows until the noise is small, and takes the mean of those it began with."""
+
+    def _compared(
+        self, rows: Rows, law: BatchLaw, key: Key, here: Position, there: Position, known: Array
+    ) -> Moments:
+        seen = super()._compared(rows, law, key, here, there, known)
+        first = rows.take(law.batches.places(key, 0, self.batch_size))
+        return seen._replace(mean=jnp.mean(rows.terms(there, first) - rows.terms(here, first)))
 
 
 class LawOfAnything(BatchLaw):

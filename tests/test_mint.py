@@ -125,7 +125,10 @@ MINTS: dict[str, dict[str, Any]] = {
     "grown far": {"batch_size": 40, "alpha": 1.0},
 }
 # Rows that vary by more than the model says: most steps need a larger batch.
-WIDE = {name: many_rows(400, 2.0) for name in ("grown far", "no penalty, wide rows")}
+WIDE = {
+    name: many_rows(400, 2.0)
+    for name in ("grown far", "no penalty, wide rows", "decided by the first rows")
+}
 # Steps in standard deviations of the tempered law.
 REACH = {"by langevin": 1.5}
 
@@ -152,6 +155,9 @@ MINT_TWINS: dict[str, tuple[type[Mint], dict[str, Any]]] = {
         broken.MintThatForgetsWhatIsLeft, {"batch_size": 320, "alpha": 1.0}
     ),
     "no penalty, wide rows": (Mint, {"batch_size": 40, "alpha": 1.0, "noise": "common"}),
+    "decided by the first rows": (
+        broken.MintThatDecidesByItsFirstBatch, {"batch_size": 40, "alpha": 1.0}
+    ),
 }  # fmt: skip
 
 
