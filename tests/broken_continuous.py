@@ -50,15 +50,15 @@ class TiltOfTheWrongSign(GibbsTempering):
         rung = self.ladder.between(beta, rest)
         point, info = self.move.step(key_move, state.point, rung, params)
         trips = travelled(state.trips, beta)
-        return GibbsState(point, self.law(point), beta, trips), info_of_one(info)
+        return GibbsState(point, self.law(point.components), beta, trips), info_of_one(info)
 
 
 class WeightsOfTheWrongSign(SimulatedTempering):
     """The weights subtracted where (7) adds them."""
 
-    def log_probabilities(self, point: Point) -> Float[Array, " rungs"]:
+    def log_probabilities(self, components: Float[Array, " components"]) -> Float[Array, " rungs"]:
         right = SimulatedTempering(self.ladder, self.move, self.params, -self.log_weights)
-        return right.log_probabilities(point)
+        return right.log_probabilities(components)
 
 
 class UnliftedLadder(PrefixLadder):

@@ -8,7 +8,7 @@ from jaxtyping import Array
 
 from temperance._types import Key, Point, Scalar
 from temperance.ladder import Rung
-from temperance.move import Info, Params
+from temperance.move import Info, Params, Weigh
 from temperance.moves.base_measures import Exchangeable, Grid, Independent, Members, side
 from temperance.moves.ensemble import Ensemble
 
@@ -74,6 +74,14 @@ class KeptAcrossASwap(Ensemble):
     @property
     def gathers(self) -> bool:
         return False
+
+
+class WeighedAsOne(Ensemble):
+    """Where draws are weighted every member counts for what the selected one does."""
+
+    def keepsakes(self, point: Point, weigh: Weigh | None = None) -> dict[str, Array]:
+        assert weigh is not None
+        return super().keepsakes(point, lambda _: weigh(point.components))
 
 
 def slipped(move: Ensemble, kind: type[Ensemble]) -> Ensemble:

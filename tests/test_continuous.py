@@ -198,7 +198,9 @@ def probabilities(kind: type[SimulatedTempering]) -> np.ndarray:
     params = Params(jnp.ones((3, 1)), jnp.ones((3, 1)))
     sampler = kind(ladder, Cycle(), params, jnp.asarray(WEIGHTS))
     points = [ladder.evaluate(jnp.array([float(s)]), gradient=False) for s in STATES]
-    return np.exp(np.stack([sampler.log_probabilities(point) for point in points], axis=1))
+    return np.exp(
+        np.stack([sampler.log_probabilities(point.components) for point in points], axis=1)
+    )
 
 
 def test_simulated_tempering_leaves_its_law_invariant():

@@ -17,7 +17,9 @@ from temperance.ladder import SingleRung
 from temperance.move import AbstractMove
 from temperance.moves import base_measures
 from temperance.moves.ensemble import Ensemble, ensemble
+from temperance.samplers.continuous import GibbsTempering
 from temperance.samplers.plain import Plain, PlainState
+from temperance.samplers.simulated import SimulatedTempering
 from temperance.testing import invariance, reversibility
 
 # Two modes, of which one is higher and narrower, with slow and fast variables that know each other.
@@ -294,15 +296,18 @@ def test_ensembles_on_ladders(method: str, update: str, seed: int):
         num_warmup=300, progress=False, **options,
     )  # fmt: skip
     check_the_mean(tree)
-    # Where the target's own move comes last its members belong to the draw.
-    assert ("ensemble" in tree.children) == (method == "pt")
+    # Members have their own weights for the base as well, which is the prior.
+    if options:
+        found = tp.expectation(tree, lambda f, **_: f**2, under="base")
+        assert abs(found.value - 1.0) < 4.5 * found.error
 
 
-def wrong_weights(move: Ensemble, seed: int) -> float:
+def wrong_weights(move: Ensemble, seed: int, method: str = "pt") -> float:
     """How far stored weights are from those of the target, at each draw's own slow variables."""
+    options = {"sweeps_per_draw": 1} if method == "pt" else {}
     tree = tp.sample(
-        regression(), "pt", move, seed=seed, num_draws=50, num_warmup=50, progress=False,
-        betas=(0.0, 0.1, 1.0), sweeps_per_draw=1,
+        regression(), method, move, seed=seed, num_draws=50, num_warmup=50, progress=False,
+        betas=(0.0, 0.1, 1.0), **options,
     )  # fmt: skip
     slow = np.asarray(tree["posterior"]["a"])[:, :, None]
     f, stored = (np.asarray(tree["ensemble"][name]) for name in ("f", "log_weight"))
@@ -316,6 +321,59 @@ def test_members_of_a_ladder_are_those_of_the_target(seed: int):
     move = ensemble("f", 16, "grid")
     assert wrong_weights(move, seed) < 1e-8
     assert wrong_weights(broken.slipped(move, broken.KeptAcrossASwap), seed) > 0.1
+
+
+def test_members_of_a_transition_are_those_of_the_target(seed: int):
+    assert wrong_weights(ensemble("f", 16, "grid"), seed, "tt") < 1e-8
+
+
+BETAS = np.array([0.0, 0.2, 1.0])
+
+
+def travelling(move: Ensemble, kind: str) -> Any:
+    """A sampler that walks through temperatures, by hand."""
+
+    def log_likelihood(p: Any) -> Array:
+        return -0.5 * jnp.sum((Y - jnp.sum(p["a"]) - 1.5 * p["f"]) ** 2)
+
+    ladder = tp.GeometricLadder(regression().log_prior, log_likelihood, BETAS)
+    params = tp.Params(jnp.full((3, 1), 0.9), jnp.full((3, 3), 0.7))
+    if kind == "st":
+        return SimulatedTempering(ladder, move, params, jnp.asarray([0.0, 0.5, 1.0]))
+    return GibbsTempering(ladder, move, params, jnp.asarray([0.0, -1.0, -2.0]))
+
+
+def strayed_members(move: Ensemble, kind: str, seed: int) -> float:
+    """How far what members count for is from the product of its two parts, taken one by one."""
+    sampler = travelling(move, kind)
+    state = sampler.init({"a": jnp.zeros(2), "f": jnp.zeros(())})
+    step = eqx.filter_jit(sampler.step)
+    worst = 0.0
+    for key in jax.random.split(jax.random.key(seed), 20):
+        state, _ = step(key, state)
+        kept = sampler.snapshot(state)
+        at = (
+            sampler.ladder.at(state.rung)
+            if kind == "st"
+            else sampler.ladder.between(state.beta, 1.0 - state.beta)
+        )
+        points = [
+            sampler.ladder.evaluate(state.point.position | {"f": f[0]}, gradient=False)
+            for f in kept["members"]
+        ]
+        # A grid's members are all as likely: the rung's density alone selects.
+        selected = jax.nn.log_softmax(jnp.stack([at.log_density(point) for point in points]))
+        for name in ("log_weight", "log_weight_base"):
+            counts = jnp.stack([sampler.weigh(point.components)[name] for point in points])
+            worst = max(worst, float(np.abs(kept[f"member_{name}"] - selected - counts).max()))
+    return worst
+
+
+@pytest.mark.parametrize("kind", ["st", "gibbs-ct"])
+def test_members_count_by_their_own_weights(kind: str, seed: int):
+    move = ensemble("f", 6, "grid", "jointly")
+    assert strayed_members(move, kind, seed) < 1e-8
+    assert strayed_members(broken.slipped(move, broken.WeighedAsOne), kind, seed) > 0.1
 
 
 def test_a_killed_run_goes_on_with_the_same_draws(tmp_path: Any):

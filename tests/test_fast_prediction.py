@@ -136,6 +136,39 @@ def test_weights_matter():
     assert np.abs(found.mean - mean).max() > 1e-3
 
 
+# How often each draw counts: whole numbers, as many as there are draws.
+COUNTS = np.array([[2, 0, 1], [0, 3, 0]])
+
+
+def in_order(group: Any, places: np.ndarray) -> xr.Dataset:
+    """The draws of all chains at these places, as one chain."""
+    chain, draw = (xr.DataArray(part, dims="draw") for part in np.divmod(places, DRAWS))
+    return group.to_dataset().isel(chain=chain, draw=draw).expand_dims("chain")
+
+
+@pytest.mark.parametrize("route", [None, "cholesky", "spectral"])
+def test_draws_count_by_their_weights(route: str | None):
+    tree = tree_of(route)
+    with np.errstate(divide="ignore"):
+        logs = xr.DataArray(np.log(COUNTS) + 3.0, dims=["chain", "draw"])
+    groups = {name: tree[name].to_dataset() for name in tree.children}
+    # With members the draw's own weight says nothing of their mean, and their sum does.
+    own = logs if route is None else logs[:, ::-1]
+    groups["sample_stats"] = xr.Dataset({"log_weight": own})
+    if route is not None:
+        members = groups["ensemble"]
+        groups["ensemble"] = members.assign(log_weight=members["log_weight"] + logs)
+    problem = problem_of(route or "cholesky")
+    found = tp.predict(problem, xr.DataTree.from_dict(groups), NEW)
+    places = np.repeat(np.arange(CHAINS * DRAWS), COUNTS.ravel())
+    repeated = xr.DataTree.from_dict({n: in_order(tree[n], places) for n in tree.children})
+    wanted = tp.predict(problem, repeated, NEW)
+    np.testing.assert_allclose(found.mean, wanted.mean, rtol=1e-12)
+    np.testing.assert_allclose(found.variance, wanted.variance, rtol=1e-12)
+    unweighted = tp.predict(problem, tree, NEW)
+    assert np.abs(unweighted.mean - wanted.mean).max() > 1e-3
+
+
 def test_members_of_another_run_are_refused():
     with pytest.raises(ResultError, match=r"log_noise.*'ensemble'"):
         tp.predict(problem_of("spectral"), tree_of("cholesky"), NEW)

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from temperance.errors import ArgumentError, ResultError
-from temperance.members import GROUP, over_members
-from temperance.weighted import relative, weighted_mean
+from temperance.members import GROUP, log_totals, over_members
+from temperance.resampling import systematic
+from temperance.weighted import weighted_mean
 
 UNDER = {"target": "log_weight", "base": "log_weight_base"}
 
@@ -43,12 +44,14 @@ def expectation(
     apart = "log_weight_base" not in stats and logs is not None
     variables = {str(name): array.values for name, array in posterior.data_vars.items()}
     averaged = members and GROUP in tree.children
+    if averaged and logs is not None:
+        logs = log_totals(tree, UNDER[under])
     if function is None or isinstance(function, str):
         if function is not None and function not in variables:
             raise ArgumentError(f"function: wanted one of {sorted(variables)}, got {function!r}")
         if averaged:
             fast = [name for name in variables if name in tree[GROUP].data_vars]
-            variables |= {n: over_members(tree, _named(n), variables) for n in fast}
+            variables |= {n: over_members(tree, _named(n), variables, UNDER[under]) for n in fast}
         if isinstance(function, str):
             return weighted_mean(variables[function], logs, independent=apart)
         return {n: weighted_mean(v, logs, independent=apart) for n, v in variables.items()}
@@ -60,7 +63,7 @@ def expectation(
             f"({wanted[0]}, {wanted[1]}, ...), got {values.shape}"
         )
     if averaged:
-        values = over_members(tree, function, variables)
+        values = over_members(tree, function, variables, UNDER[under])
     return weighted_mean(values, logs, independent=apart)
 
 
@@ -81,13 +84,11 @@ def resample(tree: Any, num_draws: int | None = None, *, seed: int = 0) -> Any:
     posterior, stats = tree["posterior"].dataset, tree["sample_stats"].dataset
     if "log_weight" not in stats:
         raise ResultError("this run has no weights: its posterior is equally weighted already")
-    weights = np.ravel(relative(stats["log_weight"].values, stats["log_weight"].shape))
-    count = len(weights) if num_draws is None else num_draws
+    logs = stats["log_weight"].values
+    count = logs.size if num_draws is None else num_draws
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise ArgumentError(f"num_draws: wanted a whole number of at least 1, got {num_draws!r}")
-    places = (np.arange(count) + np.random.default_rng(seed).uniform()) / count
-    edges = np.cumsum(weights) / weights.sum()
-    chosen = np.minimum(np.searchsorted(edges, places), len(weights) - 1)
+    chosen = systematic(logs, count, np.random.default_rng(seed).uniform())
     found = {}
     for name, array in posterior.data_vars.items():
         values = array.values.reshape(-1, *array.shape[2:])[chosen]

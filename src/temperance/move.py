@@ -25,6 +25,9 @@ from temperance.ladder import AbstractLadder, Rung
 from temperance.layout import Layout
 from temperance.problem import Problem, Target
 
+# What a state of some components counts for, by name of the weight.
+Weigh = Callable[[Float[Array, " components"]], dict[str, Array]]
+
 
 class Params(NamedTuple):
     """What warm-up tunes: step sizes of the move's parts, and a root of the covariance."""
@@ -116,8 +119,11 @@ class AbstractMove(eqx.Module):
         """Whether a step lands on one of several states, of which a draw keeps them all."""
         return False
 
-    def keepsakes(self, point: Point) -> dict[str, Array]:
-        """What a draw keeps of the move's last step beside the position, by name."""
+    def keepsakes(self, point: Point, weigh: Weigh | None = None) -> dict[str, Array]:
+        """What a draw keeps of the move's last step beside the position, by name.
+
+        `weigh` says by name what a state of given components counts for, where draws are weighted.
+        """
         return {}
 
     def draw_start(self) -> Callable[[Key], Float[Array, " d"]] | None:

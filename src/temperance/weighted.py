@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from temperance.diagnostics import standard_error
-from temperance.errors import ResultError
+from temperance.resampling import relative
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -91,18 +91,6 @@ def kish(log_weights: npt.ArrayLike) -> float:
 def log_sum(log_weights: npt.ArrayLike) -> float:
     """The log of a sum of weights."""
     return float(np.logaddexp.reduce(np.ravel(np.asarray(log_weights, float))))
-
-
-def relative(log_weights: npt.ArrayLike | None, shape: tuple[int, ...]) -> FloatArray:
-    """Weights with a mean of one."""
-    if log_weights is None:
-        return np.ones(shape)
-    logs = np.asarray(log_weights, float)
-    top = logs.max(initial=-np.inf)
-    if not np.isfinite(top):
-        raise ResultError("no draw has a weight: every one is impossible under the target")
-    weights = np.exp(logs - top)
-    return weights / weights.mean()
 
 
 def _error(influence: FloatArray, *, independent: bool = False) -> Any:

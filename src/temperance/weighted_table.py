@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from temperance.diagnostics import rhat_live
-from temperance.weighted import relative, weighted_mean
+from temperance.resampling import relative
+from temperance.weighted import weighted_mean
 
 LOW, HIGH = 0.05, 0.95
 

@@ -12,7 +12,7 @@ from temperance._types import Key, Point
 from temperance.errors import ArgumentError, MoveError
 from temperance.ladder import AbstractLadder, Rung
 from temperance.layout import Layout
-from temperance.move import AbstractMove, BatchInfo, Info, Params
+from temperance.move import AbstractMove, BatchInfo, Info, Params, Weigh
 from temperance.problem import Problem, Target
 
 
@@ -63,8 +63,8 @@ class Repeat(AbstractMove):
     def gathers(self) -> bool:
         return self.move.gathers
 
-    def keepsakes(self, point: Point) -> dict[str, Array]:
-        return self.move.keepsakes(point)
+    def keepsakes(self, point: Point, weigh: Weigh | None = None) -> dict[str, Array]:
+        return self.move.keepsakes(point, weigh)
 
     def draw_start(self) -> Any:
         return self.move.draw_start()

@@ -15,7 +15,7 @@ from the cache of its own slow variables.
 
 The average of a function over all members, with the probabilities by which one is selected, has
 the expectation of the function at the one that is, and less variance. A chain that remembers keeps
-its members with every draw.
+its members with every draw. Where draws are weighted, so are members, each by its own components.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from temperance.apart import Fork
 from temperance.errors import ArgumentError, MoveError, unknown_name
 from temperance.ladder import Rung
 from temperance.layout import Layout
-from temperance.move import AbstractMove, Info, Params
+from temperance.move import AbstractMove, Info, Params, Weigh
 from temperance.moves.base_measures import AbstractMeasure, Independent, Members, measure_of
 from temperance.moves.combine import repeat
 from temperance.moves.ensemble_density import EnsembleLadder
@@ -52,6 +52,7 @@ class Gathered(NamedTuple):
 
     cache: Cache
     members: Members
+    components: Float[Array, "members components"]
     log_weights: Float[Array, " members"]
 
 
@@ -103,12 +104,17 @@ class Ensemble(AbstractFastSlow):
         members = jnp.broadcast_to(halves.fast, (self.num_members, halves.fast.size))
         weights = jnp.full((self.num_members,), -np.log(self.num_members), members.dtype)
         cache = halves.prepare(halves.slow)
-        return point._replace(memory=Gathered(cache, members, weights))
+        components = jnp.broadcast_to(point.components, (self.num_members, point.components.size))
+        return point._replace(memory=Gathered(cache, members, components, weights))
 
-    def keepsakes(self, point: Point) -> dict[str, Array]:
+    def keepsakes(self, point: Point, weigh: Weigh | None = None) -> dict[str, Array]:
         if point.memory is None:
             return {}
-        return {"members": point.memory.members, "member_log_weight": point.memory.log_weights}
+        _, members, components, selected = point.memory
+        if weigh is None:
+            return {"members": members, "member_log_weight": selected}
+        counts = {f"member_{name}": selected + w for name, w in jax.vmap(weigh)(components).items()}
+        return {"members": members} | counts
 
     def fast_index(self, layout: Layout) -> np.ndarray:
         """Where the fast coordinates are in a vector of this layout."""
@@ -138,7 +144,7 @@ class Ensemble(AbstractFastSlow):
         if point.memory is not None:
             if cache is None:
                 cache, prepared = halves.prepare(slow), prepared + 1
-            memory = Gathered(cache, members, jax.nn.log_softmax(log_ratios))
+            memory = Gathered(cache, members, table, jax.nn.log_softmax(log_ratios))
         landed = halves.point(slow, members[chosen], table[chosen], memory)
         num = info.num_evaluations + prepared
         return landed, info._replace(num_evaluations=num, slope=None)

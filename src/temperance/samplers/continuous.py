@@ -88,10 +88,14 @@ class JointTempering(eqx.Module):
     def gradients(self, state: JointState) -> Float[Array, "1 d"] | None:
         return self._plain.gradients(PlainState(state.point))
 
+    def weigh(self, components: Float[Array, " components"]) -> dict[str, Array]:
+        """What a state counts for, under the target and under the base."""
+        tilt = components[1]
+        return {"log_weight": log_target_weight(tilt), "log_weight_base": log_base_weight(tilt)}
+
     def trail(self, state: JointState) -> dict[str, Array]:
         """What every step leaves behind: its weights."""
-        tilt = state.point.components[1]
-        return {"log_weight": log_target_weight(tilt), "log_weight_base": log_base_weight(tilt)}
+        return self.weigh(state.point.components)
 
     def snapshot(self, state: JointState) -> dict[str, Any]:
         """What a draw keeps."""
@@ -101,7 +105,7 @@ class JointTempering(eqx.Module):
             "beta": self.ladder.beta(state.point.position),
             "control": state.point.position.u,
             "round_trips": state.trips.finished,
-        }
+        } | self.move.keepsakes(state.point, self.weigh)
 
 
 class GibbsState(NamedTuple):
@@ -135,7 +139,10 @@ class GibbsTempering(eqx.Module):
 
     def init(self, position: Position) -> GibbsState:
         point = self.ladder.evaluate(position, gradient=self.move.uses_gradient)
-        return GibbsState(point, self.law(point), jnp.zeros_like(point.components[0]), none_yet())
+        if self.move.gathers:
+            point = self.move.remember(point, self.ladder.at(0))
+        law = self.law(point.components)
+        return GibbsState(point, law, jnp.zeros_like(point.components[0]), none_yet())
 
     def step(self, key: Key, state: GibbsState) -> tuple[GibbsState, PlainInfo]:
         key_beta, key_move = jax.random.split(key)
@@ -145,15 +152,19 @@ class GibbsTempering(eqx.Module):
         rung = self.ladder.between(beta, rest)
         point, info = self.move.step(key_move, state.point, rung, params)
         trips = travelled(state.trips, beta)
-        return GibbsState(point, self.law(point), beta, trips), info_of_one(info)
+        return GibbsState(point, self.law(point.components), beta, trips), info_of_one(info)
 
-    def law(self, point: Point) -> BetaLaw:
-        """The law of beta at a point."""
-        return beta_law(self.ladder.tilt(point.components), self.ladder.betas, -self.log_z)
+    def law(self, components: Float[Array, " components"]) -> BetaLaw:
+        """The law of beta at a point of these components."""
+        return beta_law(self.ladder.tilt(components), self.ladder.betas, -self.log_z)
+
+    def weigh(self, components: Float[Array, " components"]) -> dict[str, Array]:
+        """What a state counts for, under the target and under the base."""
+        return _at_the_ends(self.law(components))
 
     def trail(self, state: GibbsState) -> dict[str, Array]:
         """What every step leaves behind: its weights."""
-        return {"log_weight": state.law.log_target, "log_weight_base": state.law.log_base}
+        return _at_the_ends(state.law)
 
     def snapshot(self, state: GibbsState) -> dict[str, Any]:
         """What a draw keeps."""
@@ -162,4 +173,8 @@ class GibbsTempering(eqx.Module):
             "lp": self.ladder.at(self.ladder.num_rungs - 1).log_density(state.point),
             "beta": state.beta,
             "round_trips": state.trips.finished,
-        }
+        } | self.move.keepsakes(state.point, self.weigh)
+
+
+def _at_the_ends(law: BetaLaw) -> dict[str, Array]:
+    return {"log_weight": law.log_target, "log_weight_base": law.log_base}

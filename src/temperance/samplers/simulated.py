@@ -64,14 +64,14 @@ class SimulatedTempering(eqx.Module):
 
     def init(self, position: Position) -> SimulatedState:
         point = self.ladder.evaluate(position, gradient=self.move.uses_gradient)
-        logs = self.log_probabilities(point)
+        if self.move.gathers:
+            point = self.move.remember(point, self.ladder.at(0))
+        logs = self.log_probabilities(point.components)
         return SimulatedState(point, logs, jnp.zeros((), int), none_yet())
 
-    def log_probabilities(self, point: Point) -> Float[Array, " rungs"]:
+    def log_probabilities(self, components: Float[Array, " components"]) -> Float[Array, " rungs"]:
         """Log P(k | x) for every rung."""
-        densities = jax.vmap(weighted, in_axes=(0, None))(
-            self.ladder.weight_table(), point.components
-        )
+        densities = jax.vmap(weighted, in_axes=(0, None))(self.ladder.weight_table(), components)
         return jax.nn.log_softmax(densities + self.log_weights)
 
     def step(self, key: Key, state: SimulatedState) -> tuple[SimulatedState, PlainInfo]:
@@ -85,13 +85,16 @@ class SimulatedTempering(eqx.Module):
         point, info = self.move.step(key_move, state.point, self.ladder.at(rung), params)
         height = rung / (self.ladder.num_rungs - 1)
         trips = travelled(state.trips, height.astype(below.dtype))
-        logs = self.log_probabilities(point)
+        logs = self.log_probabilities(point.components)
         return SimulatedState(point, logs, rung, trips), info_of_one(info)
+
+    def weigh(self, components: Float[Array, " components"]) -> dict[str, Array]:
+        """What a state counts for, under the target and under the base."""
+        return _at_the_ends(self.log_probabilities(components))
 
     def trail(self, state: SimulatedState) -> dict[str, Array]:
         """What every step leaves behind: its weights."""
-        logs = state.log_probabilities
-        return {"log_weight": logs[-1], "log_weight_base": logs[0]}
+        return _at_the_ends(state.log_probabilities)
 
     def snapshot(self, state: SimulatedState) -> dict[str, Any]:
         """What a draw keeps."""
@@ -100,4 +103,8 @@ class SimulatedTempering(eqx.Module):
             "lp": self.ladder.at(self.ladder.num_rungs - 1).log_density(state.point),
             "rung": state.rung,
             "round_trips": state.trips.finished,
-        }
+        } | self.move.keepsakes(state.point, self.weigh)
+
+
+def _at_the_ends(logs: Float[Array, " rungs"]) -> dict[str, Array]:
+    return {"log_weight": logs[-1], "log_weight_base": logs[0]}

@@ -89,18 +89,28 @@ class TemperedTransitions(eqx.Module):
         return self.move.uses_gradient and self.ladder.keeps_gradients
 
     def init(self, position: Position) -> TransitionState:
-        return TransitionState(self.ladder.evaluate(position, gradient=self._gradient))
+        point = self.ladder.evaluate(position, gradient=self._gradient)
+        if self.move.gathers:
+            point = self.move.remember(point, self.ladder.at(self.num_rungs - 1))
+        return TransitionState(point)
 
     def step(self, key: Key, state: TransitionState) -> tuple[TransitionState, TransitionInfo]:
-        """A move at the target, then one tempered transition."""
+        """A move at the target, then one tempered transition.
+
+        What a draw keeps of its move is about the target only if the move came last: then the two
+        change places.
+        """
         top = self.num_rungs - 1
         key_target, key_hottest, key_climb, key_descend, key_accept = jax.random.split(key, 5)
         ladder = self.ladder
         if isinstance(ladder, PrefixLadder):
             ladder = ladder.reshuffled(jax.random.fold_in(key, 1)).cut()
-        start, at_target = self._move(ladder, key_target, state.point, top)
+        start, at_target = state.point._replace(memory=None), None
+        if not self.move.gathers:
+            start, at_target = self._move(ladder, key_target, state.point, top)
         point, first_look = start, jnp.asarray(0.0)
         if isinstance(ladder, PrefixLadder):
+            assert at_target is not None
             # A point that has just moved knows the new blocks; one that has not must look.
             below = ladder.at(top - 1)
             point = jax.lax.cond(
@@ -141,6 +151,10 @@ class TemperedTransitions(eqx.Module):
         acceptance, log_ratio = acceptance_of(log_rho)
         accepted = jnp.log(jax.random.uniform(key_accept)) < log_ratio
         kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), point, start)
+        if at_target is None:
+            kept = self.move.remember(kept, ladder.at(top))
+            kept, at_target = self._move(ladder, key_target, kept, top)
+            at_target = at_target._replace(num_evaluations=at_target.num_evaluations + 1)
 
         def by_rung(name: str, share: float) -> Array:
             return _by_rung(share, *(getattr(i, name) for i in (at_hottest, up, down, at_target)))
@@ -193,7 +207,7 @@ class TemperedTransitions(eqx.Module):
         return {
             "position": state.point.position,
             "lp": self.ladder.at(self.num_rungs - 1).log_density(state.point),
-        }
+        } | self.move.keepsakes(state.point)
 
 
 def _increment(ladder: AbstractLadder, rung: Rungs, point: Point) -> Float[Array, ""]:

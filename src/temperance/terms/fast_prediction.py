@@ -37,7 +37,7 @@ Members = Float[Array, "draws members"]
 
 
 class Ensembles(NamedTuple):
-    """The fast variables of every member and their normalised log weights, draw by draw.
+    """The fast variables of every member and their log weights, draw by draw.
 
     Where only the scale is fast there is no `log_noise`.
     """
@@ -47,8 +47,8 @@ class Ensembles(NamedTuple):
     log_noise: Any = None
 
 
-def members_of(tree: Any, terms: FastGaussianProcessTerms, kept: np.ndarray) -> Ensembles | None:
-    """The members of the kept draws, if the tree has a group of them."""
+def members_of(tree: Any, terms: FastGaussianProcessTerms) -> Ensembles | None:
+    """The members of all draws, if the tree has a group of them."""
     group = getattr(tree, GROUP, None)
     if group is None:
         return None
@@ -69,7 +69,7 @@ def members_of(tree: Any, terms: FastGaussianProcessTerms, kept: np.ndarray) -> 
             f"tree: its group {GROUP!r} has members of {len(flat[0])} draws, and its posterior has "
             f"{num_draws} draws; keep or leave out the same draws in both"
         )
-    return Ensembles(*(values[kept] for values in flat))
+    return Ensembles(*flat)
 
 
 def in_one(leaves: list[Array], members: Ensembles) -> list[Array]:

@@ -26,9 +26,17 @@ from numpy.typing import NDArray
 from temperance._types import Numbers
 from temperance.errors import ArgumentError, DataError, ResultError
 from temperance.problem import Problem
+from temperance.resampling import systematic
 from temperance.terms.covariance import scaled_alike, squared_distances
 from temperance.terms.fast_gaussian_process import FastGaussianProcessTerms
-from temperance.terms.fast_prediction import LEAST, in_one, members_of, over_members
+from temperance.terms.fast_prediction import (
+    LEAST,
+    WEIGHT,
+    Ensembles,
+    in_one,
+    members_of,
+    over_members,
+)
 from temperance.terms.gaussian_process import LEAVES, GaussianProcessTerms
 from temperance.terms.kernels import AbstractKernel
 
@@ -58,7 +66,8 @@ def predict(
     """The function, or noisy observations of it, at `new_inputs` of shape (m, D).
 
     `tree` is what `sample` gave for `problem`. At most `num_draws` of its draws are used, evenly
-    spaced over all chains; None uses every one, at the cost of a factorisation each. With
+    spaced over all chains, and as often as their weights say where they have any; None uses every
+    one, at the cost of a factorisation each. With
     `functions=True` one function is drawn jointly at all new inputs for each of them.
 
     Where a run with `ensemble` kept its members, in the group `ensemble`, mean and variance average
@@ -76,10 +85,10 @@ def predict(
         raise ArgumentError(f"num_draws: wanted a whole number of at least 1, got {num_draws!r}")
     data: Any = problem.data
     new = _checked(new_inputs, data["inputs"].shape[1])
-    positions, kept = _thinned(tree, num_draws, data["inputs"].shape[1])
-    members = None
+    members, logs = None, _log_weights(tree)
+    positions, kept = _thinned(tree, num_draws, data["inputs"].shape[1], logs)
     if isinstance(terms, FastGaussianProcessTerms):
-        members = members_of(tree, terms, kept)
+        members = members_of(tree, terms)
     found: Any = None
     with jax.enable_x64(precision == "double"):
         rows = {name: jnp.asarray(array, float) for name, array in data.items()}
@@ -91,6 +100,11 @@ def predict(
         if members is None or functions:
             *found, draws = _moments(model, leaves, rows, points, noisy, key)
         if isinstance(terms, FastGaussianProcessTerms) and members is not None:
+            if logs is not None:
+                totals = np.logaddexp.reduce(members.log_weight, axis=1)
+                positions, kept = _thinned(tree, num_draws, data["inputs"].shape[1], totals)
+                leaves = [jnp.asarray(positions[name], float) for name in LEAVES]
+            members = Ensembles(*(part if part is None else part[kept] for part in members))
             if terms.route == "cholesky":
                 leaves = in_one(leaves, members)
                 *found, _ = _moments(model, leaves, rows, points, noisy, None)
@@ -190,10 +204,19 @@ def _checked(new_inputs: Numbers, num_inputs: int) -> np.ndarray:
     return new
 
 
+def _log_weights(tree: Any) -> np.ndarray | None:
+    """The weights of the draws, where they have any."""
+    stats = getattr(tree, "sample_stats", None)
+    return None if stats is None or WEIGHT not in stats else stats[WEIGHT].values
+
+
 def _thinned(
-    tree: Any, num_draws: int | None, num_inputs: int
+    tree: Any, num_draws: int | None, num_inputs: int, log_weights: np.ndarray | None
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Evenly spaced draws of all chains, by name, draws on the leading axis; and which they are."""
+    """Evenly spaced draws of all chains, by name, draws on the leading axis; and which they are.
+
+    Where draws are weighted, each comes as often as its weight says.
+    """
     posterior = getattr(tree, "posterior", None)
     missing = [name for name in LEAVES if posterior is None or name not in posterior]
     if posterior is None or missing:
@@ -211,5 +234,9 @@ def _thinned(
             f"has {num_inputs} input(s)"
         )
     total = len(flat["log_scale"])
-    kept = np.linspace(0, total - 1, min(num_draws or total, total)).round().astype(int)
+    num = min(num_draws or total, total)
+    if log_weights is None:
+        kept = np.linspace(0, total - 1, num).round().astype(int)
+    else:
+        kept = systematic(log_weights, num, 0.5)
     return {name: values[kept] for name, values in flat.items()}, kept
