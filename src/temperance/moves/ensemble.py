@@ -126,7 +126,7 @@ class Ensemble(AbstractFastSlow):
         key_map, key_update, key_select = jax.random.split(key, 3)
         scale = scales_of(params.factor, fork.fast_index)
         spread = self._measure().spread(key_map, halves.fast, scale, self.num_members)
-        ensemble = EnsembleLadder(rung, halves, self._measure(), spread, self.shift)
+        ensemble = EnsembleLadder.of(rung, halves, self._measure(), spread, self.shift)
         here, prepared = ensemble.closed(), 0
         if self.update.uses_gradient:
             start, prepared = ensemble.evaluate(here, gradient=True), 1

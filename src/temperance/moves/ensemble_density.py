@@ -40,6 +40,14 @@ class EnsembleLadder(AbstractUniformLadder):
     measure: AbstractMeasure
     members: Members
     shift: bool
+    # Of the members as they were made; without a shift they stay so.
+    marginals: Float[Array, " members"]
+
+    @classmethod
+    def of(
+        cls, rung: Rung, halves: Halves, measure: AbstractMeasure, members: Members, shift: bool
+    ) -> "EnsembleLadder":
+        return cls(rung, halves, measure, members, shift, measure.log_marginals(members))
 
     @property
     def num_rungs(self) -> int:
@@ -70,7 +78,7 @@ class EnsembleLadder(AbstractUniformLadder):
     def log_ratios(self, table: Array, members: Members) -> Float[Array, " members"]:
         """Log pi / xi_k of every member: what one is selected by."""
         logs = jax.vmap(weighted, in_axes=(None, 0))(self.rung.weights, table)
-        return logs - self.measure.log_marginals(members)
+        return logs - (self.measure.log_marginals(members) if self.shift else self.marginals)
 
     def log_rho(self, table: Array, members: Members) -> Scalar:
         log_w = logsumexp(self.log_ratios(table, members))
