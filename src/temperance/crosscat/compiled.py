@@ -73,8 +73,8 @@ def compiled(function: Function) -> Function:
 class _Inner(CPUDispatcher):
     """A function without a way in: the interpreter runs what was written instead."""
 
-    def __call__(self, *args: Any) -> Any:
-        return self.py_func(*args)
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self.py_func(*args, **options)
 
 
 def _inner(function: Function, fastmath: Any) -> Function:
