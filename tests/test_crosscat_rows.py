@@ -9,7 +9,7 @@ from tests import broken_rows as broken
 from tests.mixed_table import mixed
 
 from temperance.crosscat.cells import Cells
-from temperance.crosscat.clusters import EMPTY, USED
+from temperance.crosscat.clusters import EMPTY, USED, empty_clusters, widened
 from temperance.crosscat.features import NARROW, REAL, WIDE, Features
 from temperance.crosscat.rows import (
     _weigh_by_logs,
@@ -256,3 +256,30 @@ def test_products_without_frequencies_draw_the_same_places(
         view.run(steps, np.random.default_rng(seed), weighed)
         seats.append(view.labels.copy())
     assert np.array_equal(*seats)
+
+
+def test_labels_are_long_where_places_are_many():
+    short = empty_clusters(5, ALPHA, D)
+    short.labels[:3] = 0, 1, 0
+    assert short.labels.itemsize == 2
+    assert widened(short, 2**15 - 1).labels.itemsize == 2
+    long = widened(short, 2**15)
+    assert long.labels.itemsize == 4
+    assert long.labels.tolist() == [0, 1, 0, -1, -1]
+
+
+@pytest.mark.slow
+def test_more_clusters_than_a_short_label_can_name(seed: int):
+    num = 2**15 + 10
+    ground, _, hyper = many_categories(1, 2, seed, num_rows=num)
+    view = View(ground, [0], ALPHA, D)
+    rows = np.arange(num)
+    view.seat_rows(rows, rows, hyper)
+    assert view.num_clusters == num
+    last = num - 1
+    view.run(np.array([-1 - last, last]), np.random.default_rng(seed))
+    assert view.labels[:-1].tolist() == rows[:-1].tolist()
+    assert view.sizes.sum() == num
+    again = View(ground, [0], ALPHA, D)
+    again.seat_rows(view.labels, rows, hyper, packed=False)
+    assert np.array_equal(again.tables.narrow.counts, view.tables.narrow.counts)

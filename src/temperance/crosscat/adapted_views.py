@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from temperance.crosscat import pitman_yor
-from temperance.crosscat.clusters import ABSENT
+from temperance.crosscat.clusters import no_labels
 from temperance.crosscat.columns import IntArray, LogMarginal, Places
 from temperance.crosscat.grid import FloatArray, draw_index
 from temperance.crosscat.partition import Partition
@@ -66,7 +66,7 @@ def log_seats(
     It is found backwards: all sit, and the last to come is the first to leave. The view is empty
     in the end.
     """
-    view.seat_rows(labels, order, hyper)
+    view.seat_rows(labels, order, hyper, packed=False)
     return -view.run(-1 - order[::-1], rng, weighed=True)
 
 
@@ -120,7 +120,7 @@ class BlockViews:
     def __init__(self, ground: Ground):
         self._ground = ground
         self._made: dict[tuple[int, ...], View] = {}
-        self._labels = np.full(ground.table.num_rows, ABSENT, np.int32)
+        self._labels = no_labels(ground.table.num_rows)
 
     def empty(self, block: Sequence[int], alpha: float, d: float, hyper: Hyperparameters) -> View:
         """The view of some columns; whoever lets rows in clears it again."""

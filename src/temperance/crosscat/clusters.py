@@ -10,6 +10,9 @@ n rows, concentration alpha and discount d, the mass of a place in a Pitman-Yor 
     alpha + d K      of the empty table,
     0                of any other hole.
 
+Each row has the number of its place, in each view, which is most of what many views of many rows
+take in memory: the numbers are short while places are few.
+
 Places are padded to whole vectors, and arrays over them to an odd number of cache lines, since
 strides of powers of two would put every feature's counts into the same lines of the cache.
 """
@@ -23,6 +26,7 @@ from temperance.crosscat.compiled import compiled, inner
 LANES = 16
 NUM_CLUSTERS, NUM_ROWS, EMPTY, USED = 0, 1, 2, 3
 ABSENT, FULL = -1, -1
+SHORT, LONG = np.int16, np.int32
 
 
 class Clusters(NamedTuple):
@@ -31,7 +35,7 @@ class Clusters(NamedTuple):
     `head` has the number of clusters, of rows, the empty table and the lanes in use.
     """
 
-    labels: Any  # int32[N], the place of a row's cluster, ABSENT for rows that are not in
+    labels: Any  # int16[N] or int32[N], the place of a row's cluster, ABSENT if it is not in
     size: Any  # int64[stride]
     mass: Any  # float64[stride]
     head: Any  # int64[4]
@@ -44,12 +48,17 @@ def padded(num_places: int) -> int:
     return LANES * (lines if lines % 2 else lines + 1)
 
 
+def no_labels(num_rows: int) -> np.ndarray:
+    """Labels of rows of which none is in."""
+    return np.full(num_rows, ABSENT, SHORT)
+
+
 def empty_clusters(
     num_rows: int, alpha: float, d: float, labels: np.ndarray | None = None
 ) -> Clusters:
     """No row is in; `labels`, if given, is used for them."""
     clusters = Clusters(
-        np.full(num_rows, ABSENT, np.int32) if labels is None else labels,
+        no_labels(num_rows) if labels is None else labels,
         np.zeros(LANES, np.int64),
         np.zeros(LANES, np.float64),
         np.zeros(4, np.int64),
@@ -131,6 +140,9 @@ def widened(clusters: Clusters, stride: int) -> Clusters:
     """The same clusters with room for more."""
     size = np.zeros(stride, np.int64)
     size[: len(clusters.size)] = clusters.size
-    wider = clusters._replace(size=size, mass=np.zeros(stride))
+    labels = clusters.labels
+    if stride > np.iinfo(labels.dtype).max:
+        labels = labels.astype(LONG)
+    wider = clusters._replace(labels=labels, size=size, mass=np.zeros(stride))
     weigh_places(wider)
     return wider
