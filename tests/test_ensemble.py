@@ -302,14 +302,20 @@ def test_ensembles_on_ladders(method: str, update: str, seed: int):
         assert abs(found.value - 1.0) < 4.5 * found.error
 
 
-def wrong_weights(move: Ensemble, seed: int, method: str = "pt") -> float:
-    """How far stored weights are from those of the target, at each draw's own slow variables."""
+def sampled_members(move: Ensemble, seed: int, method: str) -> Any:
     options = {"sweeps_per_draw": 1} if method == "pt" else {}
-    tree = tp.sample(
+    return tp.sample(
         regression(), method, move, seed=seed, num_draws=50, num_warmup=50, progress=False,
         betas=(0.0, 0.1, 1.0), **options,
     )  # fmt: skip
-    slow = np.asarray(tree["posterior"]["a"])[:, :, None]
+
+
+def wrong_weights(tree: Any, late: int = 0) -> float:
+    """How far stored weights are from those of the target, at each draw's own slow variables.
+
+    `late` takes the slow variables of an earlier draw instead.
+    """
+    slow = np.roll(np.asarray(tree["posterior"]["a"]), late, axis=1)[:, :, None]
     f, stored = (np.asarray(tree["ensemble"][name]) for name in ("f", "log_weight"))
     x = np.concatenate([np.broadcast_to(slow, (*f.shape, 2)), f[..., None]], axis=-1) - MEAN
     logs = -0.5 * np.einsum("...i,ij,...j", x, np.linalg.inv(COVARIANCE), x)
@@ -319,12 +325,16 @@ def wrong_weights(move: Ensemble, seed: int, method: str = "pt") -> float:
 
 def test_members_of_a_ladder_are_those_of_the_target(seed: int):
     move = ensemble("f", 16, "grid")
-    assert wrong_weights(move, seed) < 1e-8
-    assert wrong_weights(broken.slipped(move, broken.KeptAcrossASwap), seed) > 0.1
+    assert wrong_weights(sampled_members(move, seed, "pt")) < 1e-8
+    slipped = broken.slipped(move, broken.KeptAcrossASwap)
+    assert wrong_weights(sampled_members(slipped, seed, "pt")) > 0.1
 
 
 def test_members_of_a_transition_are_those_of_the_target(seed: int):
-    assert wrong_weights(ensemble("f", 16, "grid"), seed, "tt") < 1e-8
+    tree = sampled_members(ensemble("f", 16, "grid"), seed, "tt")
+    assert wrong_weights(tree) < 1e-8
+    # Had the transition come after the move, members would belong to another draw's slow variables.
+    assert wrong_weights(tree, late=1) > 0.1
 
 
 BETAS = np.array([0.0, 0.2, 1.0])

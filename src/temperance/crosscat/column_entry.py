@@ -15,7 +15,7 @@ that holds too much is taken apart slowly, and a draw of the prior, or the poste
 has such views.
 
 Each view has a label for every row of the table, in or not. Where rows are many, those of thirty
-views would take more memory than the table. Then columns join before there are views.
+views take nearly as much memory as the table. Then columns join before there are views.
 """
 
 import numpy as np

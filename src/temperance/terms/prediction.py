@@ -67,8 +67,8 @@ def predict(
 
     `tree` is what `sample` gave for `problem`. At most `num_draws` of its draws are used, evenly
     spaced over all chains, and as often as their weights say where they have any; None uses every
-    one, at the cost of a factorisation each. With
-    `functions=True` one function is drawn jointly at all new inputs for each of them.
+    one, at the cost of a factorisation each. With `functions=True` one function is drawn jointly at
+    all new inputs for each of them.
 
     Where a run with `ensemble` kept its members, in the group `ensemble`, mean and variance average
     over all members of each draw by their weights; functions are drawn at the draws themselves.
