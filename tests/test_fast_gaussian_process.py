@@ -23,12 +23,11 @@ from temperance.apart import Fork
 from temperance.checks import check_problem
 from temperance.problem import densities_of
 from temperance.terms import fast_routes
-from temperance.terms.factorisation import cuts
 from temperance.terms.fast_costs import chosen_route, dearer
 from temperance.terms.fast_gaussian_process import FastGaussianProcessPrior
+from temperance.terms.fast_pilot import piloted_route
 from temperance.terms.fast_routes import ROUTES
 from temperance.terms.kernels import KERNELS
-from temperance.terms.tridiagonal import _foreign, _reduced
 from temperance.testing.laws import check_terms, check_vmap
 from temperance.two_stage import counted, stages
 
@@ -147,29 +146,6 @@ def test_terms_look_back_alone_and_sum_to_the_likelihood():
         first = jax.tree.map(lambda rows: rows[:1], problem.data)
         np.testing.assert_allclose(
             problem.log_likelihood(position, first), problem.terms(position, first)[0], rtol=1e-12
-        )
-
-
-@pytest.mark.parametrize("n", [2, 3, 63, 129, 200])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_reduction_at_sizes_around_every_cut(n: int, dtype: Any):
-    rng = np.random.default_rng(n)
-    draws = rng.normal(size=(n, n + 3))
-    matrix, y = (draws @ draws.T / n).astype(dtype), rng.normal(size=n).astype(dtype)
-    panels = tuple(jnp.asarray(matrix[a:b, a:]) for a, b in cuts(n))
-    whole = np.triu(matrix) + np.triu(matrix, 1).T
-    tolerance = 1e-11 if dtype == np.float64 else 1e-3
-    # By LAPACK, and as elsewhere than on a CPU.
-    for function in (_foreign, _reduced):
-        diagonal, beside = (np.asarray(part, float) for part in function(panels, jnp.asarray(y)))
-        form = np.diag(diagonal[1:]) + np.diag(beside[1:], 1) + np.diag(beside[1:], -1)
-        np.testing.assert_allclose(beside[0] ** 2, y @ y, rtol=tolerance)
-        for power in (1, 2, 3):  # moments of A along y say all that a form does
-            along = y @ np.linalg.matrix_power(whole.astype(float), power) @ y
-            by_form = beside[0] ** 2 * np.linalg.matrix_power(form, power)[0, 0]
-            np.testing.assert_allclose(by_form, along, rtol=tolerance)
-        np.testing.assert_allclose(
-            np.linalg.eigvalsh(form), np.linalg.eigvalsh(whole), rtol=tolerance, atol=tolerance
         )
 
 
@@ -470,6 +446,14 @@ def test_the_route_follows_from_rows_and_inputs():
     assert dearer(2000, 3) == pytest.approx(dearer(1000, 3), rel=0.2)
     ratios = [dearer(n, 12) for n in (25, 60, 100, 250, 600, 1000, 3000)]
     assert all(a <= b for a, b in itertools.pairwise(ratios))
+
+
+def test_a_pilot_takes_the_route_that_is_worth_its_cost_here():
+    # Nothing is worth a free evaluation, and everything is worth one without end.
+    raised = made(INPUTS, Y).terms.raised
+    assert piloted_route(raised, 0.01, INPUTS, Y, most=0.0) == "cholesky"
+    assert piloted_route(raised, 0.01, INPUTS, Y, most=np.inf) == "spectral"
+    assert made(INPUTS, Y, route="pilot").terms.route in ROUTES
 
 
 def test_what_a_problem_says_of_itself():

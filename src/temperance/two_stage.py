@@ -13,10 +13,11 @@ gradients belong to the function as it was given.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jax.extend import core
 from jaxtyping import Array, PyTree
 
@@ -66,15 +67,43 @@ def stages(function: Callable[..., PyTree], slow: PyTree, fast: PyTree) -> Stage
     slow_program = core.ClosedJaxpr(early, flat.consts)
     fast_program = core.ClosedJaxpr(late, flat.consts)
     structure = jax.tree.structure(shapes)
+    packed = _packing([v.aval for v in kept])
 
     def prepare(slow: PyTree) -> Cache:
-        return core.jaxpr_as_fun(slow_program)(*jax.tree.leaves(slow))
+        return packed.pack(core.jaxpr_as_fun(slow_program)(*jax.tree.leaves(slow)))
 
     def finish(cache: Cache, fast: PyTree) -> PyTree:
-        values = core.jaxpr_as_fun(fast_program)(*cache, *jax.tree.leaves(fast))
+        values = core.jaxpr_as_fun(fast_program)(*packed.unpack(cache), *jax.tree.leaves(fast))
         return jax.tree.unflatten(structure, values)
 
     return Stages(prepare, finish, slow_program, fast_program)
+
+
+class _Packing(NamedTuple):
+    """Which of several arrays are single numbers of one type, and are kept as one vector.
+
+    A sampler carries a cache from step to step, and chooses between two of them: for each array
+    that takes about as long, whatever its size.
+    """
+
+    alone: tuple[int, ...]
+    together: tuple[int, ...]
+
+    def pack(self, arrays: Sequence[Array]) -> Cache:
+        vector = [jnp.stack([arrays[i] for i in self.together])] if self.together else []
+        return [*(arrays[i] for i in self.alone), *vector]
+
+    def unpack(self, cache: Cache) -> list[Array]:
+        found = dict(zip(self.alone, cache, strict=False))
+        found |= {i: cache[-1][place] for place, i in enumerate(self.together)}
+        return [found[i] for i in range(len(found))]
+
+
+def _packing(shapes: Sequence[Any]) -> _Packing:
+    numbers = [i for i, each in enumerate(shapes) if each.shape == ()]
+    dtypes = {shapes[i].dtype for i in numbers}
+    together = tuple(numbers) if len(dtypes) == 1 and len(numbers) > 1 else ()
+    return _Packing(tuple(i for i in range(len(shapes)) if i not in together), together)
 
 
 def _program(

@@ -31,6 +31,7 @@ from temperance.errors import ArgumentError, unknown_name
 from temperance.problem import Problem
 from temperance.terms import fast_routes
 from temperance.terms.fast_costs import chosen_route
+from temperance.terms.fast_pilot import piloted_route
 from temperance.terms.fast_routes import ROUTES, FastArguments, Raised
 from temperance.terms.gaussian_process import GaussianProcessPrior, checked_rows, chosen_priors
 from temperance.terms.kernels import AbstractKernel, kernel_of
@@ -152,18 +153,22 @@ def fast_gaussian_process(
     `route="cholesky"` makes eta fast. Its positions have log_length, log_scale = log eta and
     log_ratio = log sigma - log eta, and its results log_noise in place of log_ratio.
     `route="spectral"` makes eta and sigma fast, for slow evaluations that cost more. `route="auto"`
-    takes spectral unless they cost more than three times as much, by costs that were measured once
+    takes spectral unless they cost more than twice as much, by costs that were measured once
     for many numbers of rows (`temperance.terms.fast_costs`) and not on the machine at hand: a seed
-    then gives the same draws everywhere. `problem.terms.route` says which it is.
+    then gives the same draws everywhere. `route="pilot"` measures them here and now, on these rows,
+    in about two seconds. `problem.terms.route` says which it is; name that to have it again.
     """
     x, targets = checked_rows(inputs, y)
     for name, value in (("constant", constant), ("nugget", nugget)):
         if not isinstance(value, int | float) or not 0 <= value < np.inf:
             raise ArgumentError(f"{name}: wanted a standard deviation of at least 0, got {value!r}")
-    if route not in ("auto", *ROUTES):
-        raise unknown_name("route", route, ("auto", *ROUTES))
+    if route not in ("auto", "pilot", *ROUTES):
+        raise unknown_name("route", route, ("auto", "pilot", *ROUTES))
     if route == "auto":
         route = chosen_route(*x.shape)
+    elif route == "pilot":
+        raised = Raised(kernel_of(kernel), float(constant))
+        route = piloted_route(raised, float(nugget), x, targets)
     whole = GaussianProcessPrior(chosen_priors(priors, PRIORS), x.shape[1])
     prior = FastGaussianProcessPrior(whole, route)
     terms = FastGaussianProcessTerms(kernel_of(kernel), float(constant), float(nugget), route)

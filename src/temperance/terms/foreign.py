@@ -24,6 +24,7 @@ MAJOR = 0
 INTERNAL = 13  # XLA's code for an error inside
 METADATA = 1  # the extension by which XLA asks which version a handler was written for
 SINGLE, DOUBLE = 11, 12
+ITEMSIZE = {SINGLE: 4, DOUBLE: 8}
 
 Handler = CFUNCTYPE(c_void_p, c_void_p)
 _handlers: list[object] = []  # what XLA holds the address of must outlive every program
@@ -47,14 +48,14 @@ class Buffer(Structure):
 
     @property
     def itemsize(self) -> int:
-        return {SINGLE: 4, DOUBLE: 8}[self.dtype]
+        return ITEMSIZE[self.dtype]
 
     def items(self, rank: int) -> range:
         """The addresses of the arrays of `rank` axes that lie behind each other in it."""
-        shape = self.shape
-        num = math.prod(shape[: len(shape) - rank])
-        step = math.prod(shape[len(shape) - rank :]) * self.itemsize
-        return range(self.data, self.data + num * step, step)
+        shape, start = self.shape, self.data
+        batch = len(shape) - rank
+        step = math.prod(shape[batch:]) * self.itemsize
+        return range(start, start + math.prod(shape[:batch]) * step, step)
 
 
 class _Buffers(Structure):

@@ -103,8 +103,9 @@ def _value(lib: Library, given: _Covariance, z: int, diagonal: int) -> None:
     lib.copy(size, a, whole(n + 1), diagonal, one)
     if good:
         lib.trsv(LOWER, PLAIN, PLAIN, whole(good), a, size, z, one)
-    for vector in (z, diagonal):
-        _undefined(lib, vector + lib.itemsize * good, n - good)
+    if good < n:
+        for vector in (z, diagonal):
+            _undefined(lib, vector + lib.itemsize * good, n - good)
 
 
 def _gradient(lib: Library, given: _Covariance, z: int, diagonal: int, alpha: int) -> None:

@@ -47,6 +47,7 @@ def _letter(letter: str) -> int:
     return addressof(_constants.setdefault(letter, c_char(letter.encode())))
 
 
+@functools.cache
 def whole(number: int) -> int:
     """The address of a whole number."""
     return addressof(_constants.setdefault(number, c_int(number)))

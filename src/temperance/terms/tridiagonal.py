@@ -4,13 +4,15 @@ For a symmetric A and data y there is an orthogonal Q with Q e_1 = y / |y| and
 
     Q' A Q = T,    T_ii = a_i,    T_{i,i+1} = T_{i+1,i} = b_i.
 
-What is added to the diagonal of A is added to that of T, and Q' y = |y| e_1. Eliminated from the
-last row upwards, T + v I has the pivots
+What is added to the diagonal of A is added to that of T, and Q' y = |y| e_1. The determinants of
+what T + v I has from row i on are
 
-    d_n = a_n + v,    d_i = a_i + v - b_i^2 / d_{i+1},
+    D_{n+1} = 1,    D_n = a_n + v,    D_i = (a_i + v) D_{i+1} - b_i^2 D_{i+2},
 
-and log det(A + v I) = sum_i log d_i, y' (A + v I)^{-1} y = |y|^2 / d_1. One reduction takes
-(4/3) n^3 multiplications and additions and serves every v, for n divisions and logarithms each. An
+and det(A + v I) = D_1, y' (A + v I)^{-1} y = |y|^2 D_2 / D_1; the matrix is positive definite where
+all D_i are positive. After every `TOGETHER` rows D_i and D_{i+1} are divided by D_i, of which the
+logarithm is kept: so they do not overflow, and divisions and logarithms are few. One reduction
+takes (4/3) n^3 multiplications and additions and serves every v, for a few n each. An
 eigendecomposition would serve as well: it begins with the same reduction, and then spends several
 times as long on eigenvectors, of which only their products with y are needed.
 
@@ -18,7 +20,6 @@ Without the first turn of y onto e_1 the determinant would still be right and th
 would be that of other data.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -27,9 +28,11 @@ from jaxtyping import Array, Float
 
 from temperance._types import Scalar
 from temperance.terms.factorisation import Panels, whole
-from temperance.terms.reduction import registered, room
+from temperance.terms.reduction import registered, shapes
 
 Vector = Float[Array, " n"]
+# Rows between divisions: the product of their pivots has to be a number.
+TOGETHER = 4
 
 
 class Tridiagonal(NamedTuple):
@@ -40,6 +43,13 @@ class Tridiagonal(NamedTuple):
     length: Scalar
 
 
+class _Ratio(NamedTuple):
+    """D_{i+1} / D_i, and the least of all D so far."""
+
+    ratio: Scalar
+    least: Scalar
+
+
 def reduced(panels: Panels, y: Vector) -> Tridiagonal:
     """The T of the matrix that the panels hold, with y along its first axis."""
     diagonal, beside = jax.lax.platform_dependent(panels, y, cpu=_foreign, default=_reduced)
@@ -47,9 +57,7 @@ def reduced(panels: Panels, y: Vector) -> Tridiagonal:
 
 
 def _foreign(panels: Panels, y: Vector) -> tuple[Array, Array]:
-    n = y.shape[0]
-    shapes: Sequence[tuple[int, ...]] = ((n + 1, n + 1), (n + 1,), (n,), (n,), (room(n),))
-    results = [jax.ShapeDtypeStruct(shape, y.dtype) for shape in shapes]
+    results = [jax.ShapeDtypeStruct(shape, y.dtype) for shape in shapes(y.shape[0])]
     call = jax.ffi.ffi_call(registered(), results, vmap_method="broadcast_all")
     _, diagonal, beside, *_ = call(*panels, y)
     return diagonal, beside
@@ -65,14 +73,21 @@ def _reduced(panels: Panels, y: Vector) -> tuple[Array, Array]:
 
 def form_and_determinant(found: Tridiagonal, variance: Scalar) -> tuple[Scalar, Scalar]:
     """The y' (A + v I)^{-1} y and log det(A + v I); NaN where that is not positive definite."""
-
-    def pivot(below: Scalar, row: tuple[Scalar, Scalar]) -> tuple[Scalar, Scalar]:
-        entry, square = row
-        here = entry + variance - square / below
-        return here, here
-
     last = found.diagonal[-1] + variance
+
+    def some_rows(before: _Ratio, rows: tuple[Vector, Vector]) -> tuple[_Ratio, Scalar]:
+        below, here, least = before.ratio, jnp.ones_like(last), before.least
+        for entry, square in zip(*(part[::-1] for part in rows), strict=True):
+            below, here = here, (entry + variance) * here - square * below
+            least = jnp.minimum(least, here)
+        return _Ratio(below / here, least), here
+
+    # Rows that are too few to be together are the last ones, where the recursion begins.
     rows = (found.diagonal[:-1], found.squares)
-    first, pivots = jax.lax.scan(pivot, last, rows, reverse=True)
-    # Logarithms of all pivots at once: inside the loop they would take most of its time.
-    return found.length / first, jnp.sum(jnp.log(pivots)) + jnp.log(last)
+    cut = found.squares.shape[0] // TOGETHER * TOGETHER
+    few = (rows[0][cut:], rows[1][cut:])
+    blocks = (rows[0][:cut].reshape(-1, TOGETHER), rows[1][:cut].reshape(-1, TOGETHER))
+    start, first = some_rows(_Ratio(1.0 / last, last), few)
+    end, others = jax.lax.scan(some_rows, start, blocks, reverse=True)
+    determinant = jnp.log(last) + jnp.log(first) + jnp.sum(jnp.log(others))
+    return found.length * end.ratio, jnp.where(end.least > 0.0, determinant, jnp.nan)
