@@ -365,6 +365,10 @@ def test_implied_beta():
     for size in (0, 7):
         with pytest.raises(ArgumentError, match="1 to 6"):
             implied_beta(6, size)
-    for alpha in (0.0, 1.5):
-        with pytest.raises(ArgumentError, match="alpha"):
+    # Beyond alpha = 1 a row counts more than once, as far as T = 1.
+    assert implied_beta(8, 2, 1.5) == pytest.approx(2**1.5 / 8)
+    assert implied_beta(8, 2, 3.0) == implied_beta(13007, 100, np.log(13007) / np.log(100)) == 1
+    assert implied_beta(6, 1, 9.0) == pytest.approx(1 / 6)
+    for alpha in (0.0, 2.6, float("nan")):
+        with pytest.raises(ArgumentError, match=r"alpha.*at most 2\.585"):
             implied_beta(6, 2, alpha)

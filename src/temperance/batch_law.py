@@ -6,7 +6,9 @@ and m = n^tau the tempered log likelihood is estimated as
     n^lambda mu_S(x) = m^alpha mu_S(x),       T = n^(1 - lambda) = n / m^alpha,    beta = 1/T,
 
 so that what is meant is  log pi(x) = beta sum_i l_i(x) + w log p(x),  with w = beta (the posterior
-to the power 1/T) or w = 1 (the likelihood alone is tempered).
+to the power 1/T) or w = 1 (the likelihood alone is tempered). At alpha = 1 a batch of m rows stands
+for the heat at which all rows are worth m; beyond it, up to T = 1, a row counts more than once, and
+noise grows with m^(2 alpha - 1).
 
 **One batch for both ends.** With d_i = l_i(x*) - l_i(x) the log ratio is estimated by c mean_S d,
 c = m^alpha, with the variance V = c^2 s_d^2 / q (1 - q/n) from q rows. Normal noise of known
@@ -28,6 +30,8 @@ exp(c^2 Var(mu_S(x)) / 2). Subtracting c^2 s_S^2 / (2m) (1 - m/n) from log f tak
 away.
 """
 
+import math
+
 import equinox as eqx
 import jax.numpy as jnp
 from jax.scipy.stats import norm
@@ -38,6 +42,8 @@ from temperance.batches import Batches
 from temperance.errors import ArgumentError
 
 Count = Int[Array, ""] | int
+# Of an alpha that was computed to make T = 1.
+ROUNDING = 1e-9
 
 
 def implied_beta(num_rows: int, batch_size: int, alpha: float = 0.5) -> float:
@@ -46,9 +52,13 @@ def implied_beta(num_rows: int, batch_size: int, alpha: float = 0.5) -> float:
         raise ArgumentError(
             f"batch_size: wanted 1 to {num_rows}, the number of rows, got {batch_size}"
         )
-    if not 0 < alpha <= 1:
-        raise ArgumentError(f"alpha: wanted a number in (0, 1], got {alpha!r}")
-    return batch_size**alpha / num_rows
+    most = math.log(num_rows) / math.log(batch_size) if batch_size > 1 else math.inf
+    if not 0 < alpha <= most * (1 + ROUNDING):
+        raise ArgumentError(
+            f"alpha: wanted a number above 0 and, for batches of {batch_size} of {num_rows} rows, "
+            f"at most {most:.4g}, where T = n / batch_size^alpha is 1; got {alpha!r}"
+        )
+    return min(1.0, batch_size**alpha / num_rows)
 
 
 class BatchLaw(eqx.Module):

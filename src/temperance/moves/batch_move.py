@@ -2,7 +2,7 @@
 
 import equinox as eqx
 
-from temperance.batch_law import BatchLaw
+from temperance.batch_law import BatchLaw, implied_beta
 from temperance.batches import Batches
 from temperance.move import AbstractMove
 
@@ -22,5 +22,6 @@ class AbstractBatchMove(AbstractMove):
 
     def law(self, num_rows: int) -> BatchLaw:
         """What is meant to be sampled from."""
+        implied_beta(num_rows, self.batch_size, self.alpha)
         batches = Batches(num_rows, self.replace)
         return BatchLaw(batches, self.batch_size, self.alpha, self.temper_prior)

@@ -1,5 +1,6 @@
 """`mint`: mini-batch tempered Metropolis, in the three versions that paper 2 can be read as."""
 
+import math
 from typing import Any
 
 from temperance.errors import ArgumentError, MoveError, unknown_name
@@ -39,14 +40,16 @@ def mint(
       for the position alone, less so if `corrected`; it sticks unless `exchange` rows of the batch
       are exchanged at each step instead of drawing it anew.
 
+    `alpha` is above 0, and at most what makes T = 1; noise grows with batch_size^(2 alpha - 1), and
+    above one "common" has no law that could be stated, while "penalty" has larger batches.
     `temper_prior=False` tempers the likelihood alone. `replace` draws batches with replacement.
     """
     kernel = _proposal(proposal)
     if noise not in NOISES:
         raise unknown_name("noise", noise, NOISES)
     _check_whole("batch_size", batch_size, 2)
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha <= 1:
-        raise ArgumentError(f"alpha: wanted a number in (0, 1], got {alpha!r}")
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < math.inf:
+        raise ArgumentError(f"alpha: wanted a number above 0, got {alpha!r}")
     _check_whole("exchange", exchange, 0)
     if most_rows is not None:
         _check_whole("most_rows", most_rows, batch_size)
