@@ -25,13 +25,14 @@ import temperance as tp
 from temperance.conductor import Conductor
 from temperance.equi_energy_plan import EquiEnergyPlan
 from temperance.jobs import TunedJob
+from temperance.mintee_plan import MinteePlan
 from temperance.plan import Plan
 from temperance.problem import densities_of
 from temperance.progress import reporter
 from temperance.samplers.run import block_size
 from temperance.work import work
 
-HOTTEST = {"pt": 0.004, "ee": 250.0, "spt": 0.004}
+HOTTEST = {"pt": 0.004, "ee": 250.0, "mintee": 250.0, "spt": 0.004}
 
 
 def main() -> None:
@@ -44,6 +45,7 @@ def main() -> None:
     parser.add_argument("--num-rungs", type=int)
     parser.add_argument("--num-warmup", type=int, default=300)
     parser.add_argument("--num-fill", type=int, default=4000)
+    parser.add_argument("--alpha", type=float, default=0.5, help="of mintee")
     parser.add_argument("--sweeps", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=400.0)
     parser.add_argument("--seed", type=int, default=0)
@@ -64,10 +66,15 @@ def main() -> None:
             shared |= {"betas": betas, "num_rungs": count, "evidence": False}
         if given.method in ("pt", "spt"):
             plan = Plan(problem, densities, given.method, tp.hmc(), swaps_per_sweep=2, **shared)
-        else:
+        elif given.method == "ee":
             plan = EquiEnergyPlan(
                 problem, densities, "ee", tp.hmc(), num_fill=given.num_fill, **shared
             )
+        else:
+            plan = MinteePlan(
+                problem, densities, "mintee", tp.hmc(), num_fill=given.num_fill,
+                alpha=given.alpha, **shared,
+            )  # fmt: skip
         size = block_size(given.num_chains, densities.layout.dimension)
         with Conductor(size, bars, max_seconds=given.seconds, watched=True) as conductor:
             finished = TunedJob(plan, given.sweeps).run(conductor)

@@ -1,17 +1,21 @@
 """Which of the fifty modes draws are in, and whether they are visited equally often.
 
-The mode of a draw is its largest coordinate, if that is more than 1 above the next. Draws of a chain
-are not independent: with N draws of which the indicators of modes are worth n_eff, the median of the
-effective sizes over modes that were seen, counts are multiplied by n_eff / N before they are compared
-with equal ones by chi-square. Labels are exchangeable, so equal counts are exact, whatever the rows.
+The mode of a draw is its largest coordinate, if that is more than 1 above the next. Labels are exchangeable, so
+equal counts are exact, whatever the rows. Draws of a chain are not independent, and autocorrelations do not tell
+how far they are from it: a replica of parallel tempering comes back to the target with the mode it had, until it
+has been hot again. Chains are independent. With s_ck the share of mode k in chain c of C, and v_k its
+variance between chains,
+
+    n_eff = C sum_k m_k (1 - m_k) / sum_k v_k,    F = C sum_k (m_k - 1/50)^2 / sum_k v_k,    m_k = mean_c s_ck:
+
+as many draws as all of them are worth, and a ratio that is near F with 49 and 49 (C - 1) degrees of freedom where
+all modes are as likely.
 """
 
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
-
-from temperance.diagnostics import effective_size
+from scipy.stats import f as fisher
 
 CLEAR = 1.0
 
@@ -30,18 +34,20 @@ def visits(draws: np.ndarray) -> dict[str, Any]:
         "counts": counts.tolist(),
         "largest": float(np.median(ordered[..., -1])),
         "label_ess": float("nan"),
-        "chi_square": float("nan"),
+        "f_ratio": float("nan"),
         "p_value": float("nan"),
+        "by_chain": [np.bincount(chain, minlength=draws.shape[-1]).tolist() for chain in labels],
     }
-    if seen.size > 1 and draws.shape[1] >= 8:
-        indicators = (labels[..., None] == seen).astype(float)
-        size = float(np.nanmedian(effective_size(indicators)))
-        scaled = counts * size / counts.sum()
-        mean = size / counts.size
-        statistic = float(np.sum((scaled - mean) ** 2) / mean)
+    shares = np.array(found["by_chain"]) / draws.shape[1]
+    between = shares.var(axis=0, ddof=1).sum() if len(shares) > 1 else 0.0
+    if between > 0:
+        num_chains, num_modes = shares.shape
+        mean = shares.mean(axis=0)
+        ratio = num_chains * np.sum((mean - 1 / num_modes) ** 2) / between
+        freedom = (num_modes - 1, (num_modes - 1) * (num_chains - 1))
         found |= {
-            "label_ess": size,
-            "chi_square": statistic,
-            "p_value": float(chi2.sf(statistic, counts.size - 1)),
+            "label_ess": float(num_chains * np.sum(mean * (1 - mean)) / between),
+            "f_ratio": float(ratio),
+            "p_value": float(fisher.sf(ratio, *freedom)),
         }
     return found

@@ -20,6 +20,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 import fifty_modes
 import figures
 import mnist
+import mnist_reaching
 import tables
 import tall
 import tied_means
@@ -32,6 +33,7 @@ HERE = Path(__file__).parent
 PARTS = {
     "tied_means": tied_means.experiments,
     "mnist": mnist.experiments,
+    "reaching": mnist_reaching.experiments,
     "fifty_modes": fifty_modes.experiments,
     "tall": tall.experiments,
 }
@@ -39,11 +41,11 @@ DEFAULT_SCALE = 0.03
 SHORTEST = 10.0
 # What compiling, and warming up, adds to a row's own seconds.
 COMPILATION = {
-    "law": 10.0, "tied": 15.0, "normality": 15.0, "batch": 15.0, "accuracy": 15.0, "reasons": 5.0,
+    "law": 10.0, "tied": 15.0, "normality": 15.0, "batch": 15.0, "accuracy": 15.0, "reaching": 15.0, "reasons": 5.0,
     "modes": 200.0, "tall": 60.0,
 }  # fmt: skip
 # Kinds that need MNIST.
-OF_IMAGES = ("normality", "batch", "accuracy")
+OF_IMAGES = ("normality", "batch", "accuracy", "reaching")
 
 
 def smoke() -> list[Experiment]:
@@ -54,6 +56,7 @@ def smoke() -> list[Experiment]:
         Experiment("normality", "mnist", mnist.NUM_ROWS, mnist.DIMENSION, "metropolis", "batches", 0.1),
         Experiment("batch", "mnist", mnist.NUM_ROWS, mnist.DIMENSION, "T100", "barker", 0.1),
         Experiment("accuracy", "mnist", mnist.NUM_ROWS, mnist.DIMENSION, "metropolis", "mcmc", 0.1),
+        Experiment("reaching", "mnist", mnist.NUM_ROWS, mnist.DIMENSION, "adapting", "mint common langevin 1.5", 0.1),
         Experiment("reasons", "fifty", fifty_modes.NUM_ROWS, 50, "none", "none", 0.1),
         Experiment("modes", "fifty", 500, 50, "hmc", "plain", 0.1),
         *(Experiment("tall", "tall", 2000, 20, "own", name, 0.1) for name in (*tall.PEERS, *tall.OURS)),
@@ -83,6 +86,7 @@ def main() -> None:
             "normality": functools.partial(mnist.run_normality, data=given.data),
             "batch": functools.partial(mnist.run_batch, data=given.data),
             "accuracy": functools.partial(mnist.run_accuracy, data=given.data),
+            "reaching": functools.partial(mnist_reaching.run_reaching, data=given.data),
             "reasons": fifty_modes.run_reasons,
             "modes": fifty_modes.run_modes,
             "tall": tall.run_tall,

@@ -1,7 +1,8 @@
 """Run walkers for some seconds: tune their step first, then draw in compiled blocks.
 
 The step is tuned by a stochastic approximation of its logarithm, with gains t^(-0.6), to accept a
-proportion, and the mean over its second half is kept. Tuning and compiling are told apart from drawing.
+proportion, and the mean over its second half is kept. Tuning and compiling are told apart from drawing,
+unless steps adapt while they draw, with gains t^(-0.3).
 Seconds are the process's own, which other programs on the machine do not change.
 """
 
@@ -41,22 +42,26 @@ def tuned_step(
 
 
 @eqx.filter_jit
-def _block(sampler: Any, step: Array, states: Any, key: Array, count: int, thin: int) -> Any:
-    sampler = with_step(sampler, step)
+def _block(sampler: Any, walks: Any, key: Array, count: int, thin: int, wanted: Array) -> Any:
+    """Draws of all chains; steps change only if `wanted`, the acceptance that is aimed at, is a number."""
 
-    def chain(state: Any, key: Array) -> Any:
-        def draw(state: Any, key: Array) -> Any:
-            def inner(state: Any, key: Array) -> Any:
-                state, info = sampler.step(key, state)
-                return state, jnp.mean(info.acceptance)
+    def chain(walk: Any, key: Array) -> Any:
+        def draw(walk: Any, key: Array) -> Any:
+            def inner(walk: Any, key: Array) -> Any:
+                state, log_step, t = walk
+                state, info = with_step(sampler, jnp.exp(log_step)).step(key, state)
+                accepted = jnp.mean(info.acceptance)
+                change = 2.0 * (t + 1.0) ** -0.3 * (accepted - wanted)
+                log_step += jnp.where(jnp.isnan(wanted), 0.0, change)
+                return (state, log_step, t + 1.0), accepted
 
-            state, acceptance = jax.lax.scan(inner, state, jax.random.split(key, thin))
-            return state, (jnp.ravel(sampler.positions(state)), jnp.mean(acceptance))
+            walk, acceptance = jax.lax.scan(inner, walk, jax.random.split(key, thin))
+            return walk, (jnp.ravel(sampler.positions(walk[0])), jnp.mean(acceptance))
 
-        return jax.lax.scan(draw, state, jax.random.split(key, count))
+        return jax.lax.scan(draw, walk, jax.random.split(key, count))
 
-    num_chains = jax.tree.leaves(states)[0].shape[0]
-    return jax.vmap(chain)(states, jax.random.split(key, num_chains))
+    num_chains = jax.tree.leaves(walks)[0].shape[0]
+    return jax.vmap(chain)(walks, jax.random.split(key, num_chains))
 
 
 def blocks(
@@ -68,20 +73,26 @@ def blocks(
     count: int,
     thin: int,
     most: int,
+    adapts_to: float = float("nan"),
 ) -> Iterator[dict[str, Any]]:
     """Blocks of `count` draws (chain, draw, d), one every `thin` steps, with time so far.
 
-    The first block is made twice, and once for nothing, because it compiles.
+    With `adapts_to` the step is only the first, and changes towards that acceptance. The first block
+    is made twice, and once for nothing, because it compiles.
     """
-    step = jnp.asarray(step)
-    states = eqx.filter_vmap(lambda start: sampler.init(start))(starts)
+    wanted = jnp.asarray(adapts_to, float)
+
+    def begin(start: Array) -> Any:
+        return sampler.init(start), jnp.log(jnp.asarray(step, float)), jnp.zeros(())
+
+    walks = eqx.filter_vmap(begin)(starts)
     key = jax.random.key(seed)
-    jax.block_until_ready(_block(sampler, step, states, key, count, thin))
+    jax.block_until_ready(_block(sampler, walks, key, count, thin, wanted))
     wall = cpu = 0.0
     for number in range(most):
         began, before = time.perf_counter(), time.process_time()
-        states, (positions, acceptance) = jax.block_until_ready(
-            _block(sampler, step, states, jax.random.fold_in(key, number), count, thin)
+        walks, (positions, acceptance) = jax.block_until_ready(
+            _block(sampler, walks, jax.random.fold_in(key, number), count, thin, wanted)
         )
         # What the caller does with a block is not part of it.
         wall += time.perf_counter() - began
