@@ -98,7 +98,7 @@ def write(rows: Rows, folder: Path) -> list[str]:  # noqa: ARG001
     for name in SAMPLERS:
         found = [r for r in rows if r["sampler"] == name]
         if found:
-            lines.append([name, len(found), *(_told(found, what) for what in WHAT.values())])
+            lines.append([name, len(found), *(told(found, what) for what in WHAT.values())])
     text = "Four chains a run; means over runs, +- one standard error where there are several."
     return table("Beside other samplers", text, ["sampler", "runs", *WHAT], lines)
 
@@ -111,7 +111,8 @@ WHAT = {
 }
 
 
-def _told(found: Rows, what: Any) -> str:
+def told(found: Rows, what: Any) -> str:
+    """The mean over runs, with its standard error where there are several."""
     values = [what(r) for r in found]
     if len(values) == 1:
         return f"{values[0]:.3g}"

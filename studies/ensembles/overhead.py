@@ -28,7 +28,7 @@ from temperance.problem import densities_of
 from temperance.program import traceable
 from temperance.runtime import scope
 
-SIZES, MEMBERS, ROUNDS, SECONDS = (100, 200, 400), 49, 15, 60.0
+SIZES, MEMBERS, ROUNDS, SECONDS = (100, 200, 400), 49, 60, 60.0
 BASES = ("independent", "exchangeable", "grid")
 COMPILATION = {"overhead": 60.0}
 # Slow evaluations of one round, at 100 rows.
