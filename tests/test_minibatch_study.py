@@ -85,17 +85,33 @@ def test_fifty_modes_sum_their_terms(part):
     assert value == pytest.approx(float(wanted), rel=1e-12)
 
 
+def draws_in(labels: np.ndarray) -> np.ndarray:
+    """Draws (chain, draw, 50) whose modes are `labels`."""
+    draws = 0.05 * np.random.default_rng(3).normal(size=(*labels.shape, 50))
+    np.put_along_axis(draws, labels[..., None], 2.0, axis=-1)
+    return draws
+
+
 def test_visits_of_equal_modes(part):
     visits = part("fifty_modes").visits
-    generator = np.random.default_rng(3)
-    draws = 0.05 * generator.normal(size=(2000, 50))
-    labels = generator.integers(50, size=2000)
-    draws[np.arange(2000), labels] += 2.0
-    found = visits(draws[None])
+    labels = np.random.default_rng(4).integers(50, size=(8, 500))
+    found = visits(draws_in(labels))
     assert found["num_modes"] == 50
     assert found["p_value"] > 1e-4
-    stuck = visits(draws[np.argsort(labels // 5)][None])
-    assert stuck["label_ess"] < found["label_ess"] / 5
+    # Independent draws are worth what they are, and those that stay for twenty a twentieth.
+    assert found["label_ess"] == pytest.approx(4000, rel=0.3)
+    stays = visits(draws_in(np.repeat(labels[:, :25], 20, axis=1)))
+    assert stays["label_ess"] == pytest.approx(200, rel=0.3)
+    assert stays["p_value"] > 1e-4
+
+
+def test_visits_of_unequal_modes_and_of_one_chain(part):
+    visits = part("fifty_modes").visits
+    shares = np.where(np.arange(50) < 25, 1.5, 0.5) / 50
+    labels = np.random.default_rng(5).choice(50, size=(8, 500), p=shares)
+    assert visits(draws_in(labels))["p_value"] < 1e-4
+    # One chain has nothing between chains to be judged by.
+    assert np.isnan(visits(draws_in(labels[:1]))["p_value"])
 
 
 @pytest.mark.slow

@@ -260,7 +260,10 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         sampled(make_problem(), "mint", batch_size=ROWS + 1), ArgumentError, f"1 to {ROWS}"
     ),
     "a batch of one": (lambda: tp.mint(batch_size=1), ArgumentError, "at least 2"),
-    "alpha above one": (lambda: tp.mint(alpha=1.2), ArgumentError, "alpha"),
+    "alpha of zero": (lambda: tp.mint(alpha=0.0), ArgumentError, "alpha: wanted a number above 0"),
+    "colder than the posterior": (
+        sampled(make_problem(), "mint", batch_size=ROWS // 2, alpha=2.0), ArgumentError, "T = n /"
+    ),
     "swaps": (sampled(make_problem(), "pt", "mint", num_rungs=3), MoveError, "a few rows"),
     "transitions": (sampled(make_problem(), "tt", "mint", num_rungs=3), MoveError, "an exact move"),
     "taking turns": (

@@ -25,7 +25,7 @@ import temperance as tp
 NUM_ROWS = 100_000
 SECONDS = 3600.0
 SAMPLERS = ("plain", "pt", "spt", "ee", "mintee")
-NUM_WARMUP = 100
+NUM_WARMUP, NUM_CHAINS = 100, 4
 HOTTEST, HOTTEST_ROWS = 0.004, 500
 NUM_RUNGS, NUM_SIZES = 14, 21
 
@@ -57,7 +57,7 @@ def run_reasons(row: Experiment) -> Result:
 
 
 def run_modes(row: Experiment) -> Result:
-    """One sampler, one chain."""
+    """One sampler, four chains."""
     problem = fifty_modes(row.num_rows)
 
     def call(num_draws: int, checkpoint: Path) -> Any:
@@ -67,7 +67,7 @@ def run_modes(row: Experiment) -> Result:
             tp.hmc(),
             num_draws=num_draws,
             num_warmup=NUM_WARMUP,
-            num_chains=1,
+            num_chains=NUM_CHAINS,
             seed=row.seed,
             checkpoint=checkpoint,
             progress=False,

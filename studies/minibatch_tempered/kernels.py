@@ -2,7 +2,7 @@
 
 A *walker* is a sampler with `init(position)`, `step(key, state) -> (state, info)` with `info.acceptance`,
 `positions(state)` with a leading axis of one, and `params` with the step size, as `tp.Plain` has them.
-`rows_a_step` says how many terms it evaluates in a step.
+`rows_evaluated` says how many terms it evaluated in a step.
 """
 
 from typing import Any
@@ -107,11 +107,11 @@ def with_step(sampler: Any, step: Any) -> Any:
     )
 
 
-def rows_a_step(name: str, num_rows: int, batch: int) -> int:
-    """Terms evaluated in a step. A batch that is new and common is evaluated at both ends."""
-    if not name.startswith("mint"):
-        return num_rows
-    return batch if "pseudo" in name else 2 * batch
+def rows_evaluated(info: Any, num_rows: int) -> Array:
+    """Terms that a step evaluated: of its batch, grown or not, at either end, or of all rows."""
+    if info.batch_rows is not None:
+        return info.batch_rows
+    return jnp.sum(info.num_evaluations) * num_rows
 
 
 def energy_options(name: str) -> dict[str, Any]:

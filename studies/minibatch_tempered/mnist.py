@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from acceptance_tests import austere, barker, confident, conservative_error, exact
 from experiment import Experiment, Result
-from kernels import NOISES, rows_a_step, walker
+from kernels import NOISES, walker
 from mnist_problem import DIMENSION, accuracy, best, images, log_terms, mnist
 from scipy.stats import kstest, skew
 from walks import blocks, tuned_step
@@ -82,27 +82,28 @@ def run_accuracy(row: Experiment, data: Path) -> Result:
     with scope("single"):
         sampler, step = _walk(row, data)
         start = jnp.asarray(_start(row.seed), float)[None]
-        rows = rows_a_step(row.sampler, NUM_ROWS, BATCH)
-        count = max(1, round(NUM_ROWS / rows))
+        # About a pass in a block, while batches do not grow.
+        count = round(NUM_ROWS / (2 * BATCH)) if row.sampler.startswith("mint") else 1
         curve, moved, accepted = [[0.0, 0.0, float(accuracy(data, _start(row.seed)))]], [], []
-        num_steps, block, last = 0, {"wall": 0.0, "cpu": 0.0}, np.asarray(start)
+        num_steps, num_passes, last = 0, 0.0, np.asarray(start)
+        block = {"wall": 0.0, "cpu": 0.0}
         for block in blocks(
-            sampler, step, start, row.seed, row.seconds, count, 1, MOST_STEPS // count
+            sampler, NUM_ROWS, step, start, row.seed, row.seconds, count, 1, MOST_STEPS // count
         ):
             before = block["cpu"] - curve[-1][1]
             found = accuracy(data, block["positions"][0])
+            passes = num_passes + np.cumsum(block["rows"][0]) / NUM_ROWS
             # Every step of the first passes, and then the last of a pass.
             every = range(count) if num_steps < 3 * count else (count - 1,)
             for i in every:
-                done = num_steps + i + 1
                 second = block["cpu"] - before * (count - 1 - i) / count
-                curve.append([done * rows / NUM_ROWS, second, float(found[i])])
+                curve.append([float(passes[i]), second, float(found[i])])
             path = np.concatenate([last, block["positions"][0]])
             jumps = np.linalg.norm(np.diff(path, axis=0), axis=1)
             moved += jumps[jumps > 0].tolist()
             last = path[-1:]
             accepted.append(block["acceptance"])
-            num_steps += count
+            num_steps, num_passes = num_steps + count, float(passes[-1])
     reached = next((point for point in curve if point[2] >= GOOD), None)
     return {
         "step_size": step,

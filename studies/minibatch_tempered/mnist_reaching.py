@@ -17,7 +17,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 from experiment import Experiment, Result
-from kernels import rows_a_step, walker
+from kernels import walker
 from mnist_problem import DIMENSION, images, mnist
 from scipy.special import expit
 from walks import blocks
@@ -63,15 +63,17 @@ def run_reaching(row: Experiment, data: Path) -> Result:
     draws: list[tuple[float, ...]] = []
     means: list[tuple[float, ...]] = []
     sums = [np.zeros(len(labels))]
+    rows = 0.0
     with scope("single"):
         alpha = float(words[-1]) if words[0] != "mcmc" else 1.0
         sampler = walker(row.sampler, mnist(data), BATCH, alpha)
         before = (0.0, 0.0)
         for block in blocks(
-            sampler, FIRST_STEP, jnp.asarray(start, float)[None], row.seed, row.seconds, count, 1,
+            sampler, NUM_ROWS, FIRST_STEP, jnp.asarray(start, float)[None], row.seed, row.seconds, count, 1,
             MOST_STEPS // count, adapts_to=0.574 if "langevin" in words else 0.3,
         ):  # fmt: skip
             logits = block["positions"][0] @ pixels.T
+            rows += float(block["rows"].sum())
             now = (block["wall"], block["cpu"])
             for i, right in enumerate(np.mean((logits > 0) == labels, axis=1)):
                 share = (i + 1) / count
@@ -83,7 +85,7 @@ def run_reaching(row: Experiment, data: Path) -> Result:
             mean = (sums[-1] - sums[half]) / (count * (len(sums) - 1 - half))
             means.append((draws[-1][0], *now, float(np.mean((mean > 0.5) == labels))))
     return {
-        "rows_a_step": rows_a_step(row.sampler, NUM_ROWS, BATCH),
+        "rows_a_step": rows / len(draws),
         "num_steps": len(draws),
         "acceptance": block["acceptance"],
         "wall": before[0],

@@ -39,6 +39,7 @@ class GradientInfo(NamedTuple):
     """Nothing is ever refused."""
 
     acceptance: Array
+    batch_rows: Array
 
 
 class StochasticGradient(eqx.Module):
@@ -73,7 +74,9 @@ class StochasticGradient(eqx.Module):
         else:
             kernel = blackjax.sghmc(gradient, NUM_INTEGRATION, alpha=10 * num_rows**0.5)
             new = kernel.step(key_step, state.position, rows, jnp.sqrt(size) / 10)
-        return GradientState(new, state.count + 1), GradientInfo(jnp.ones(()))
+        rows_evaluated = self.batch * (NUM_INTEGRATION if self.kind == "sghmc" else 1)
+        info = GradientInfo(jnp.ones(()), jnp.asarray(rows_evaluated, float))
+        return GradientState(new, state.count + 1), info
 
 
 def gradient_walker(kind: str, problem: tp.Problem, batch: int, dimension: int) -> Any:

@@ -193,13 +193,13 @@ def _batches(kinds: dict[str, Rows]) -> list[str]:
 def _modes(kinds: dict[str, Rows]) -> list[str]:
     rows = [
         (row["sampler"], row["num_draws"], row["cpu"], row["first_call"], row["rows"] / row["num_rows"],
-         row["num_modes"], row["num_changes"], row["share_clear"], row["label_ess"], row["chi_square"],
+         row["num_modes"], row["num_changes"], row["share_clear"], row["label_ess"], row["f_ratio"],
          row["p_value"])
         for row in kinds["modes"]
     ]  # fmt: skip
     head = ("sampler", "draws", "CPU s of drawing", "warm-up and compiling, s", "passes over the data", "modes of 50",
-            "changes of mode", "clear draws", "effective labels", "chi-square (49)", "p")  # fmt: skip
-    return table("Fifty modes", "One chain on one core.", head, rows)
+            "changes of mode", "clear draws", "effective visits", "F (49, 147)", "p")  # fmt: skip
+    return table("Fifty modes", "Four chains on one core.", head, rows)
 
 
 def _reasons(kinds: dict[str, Rows]) -> list[str]:

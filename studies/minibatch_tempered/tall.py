@@ -71,7 +71,9 @@ def _walked(row: Experiment) -> tuple[np.ndarray, Result]:
     start = jax.numpy.asarray(mode)
     step, start = tuned_step(sampler, jax.random.key(row.seed), start, 0.5, NUM_TUNING)
     found, block = [], {}
-    for block in blocks(sampler, step, start[None], row.seed, row.seconds, COUNT, 1, 10**6):
+    for block in blocks(
+        sampler, row.num_rows, step, start[None], row.seed, row.seconds, COUNT, 1, 10**6
+    ):
         found.append(block["positions"][0])
     draws = np.concatenate(found)
     return draws, {name: block[name] for name in ("wall", "cpu", "acceptance")} | {

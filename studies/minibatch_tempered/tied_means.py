@@ -20,8 +20,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from experiment import Experiment, Result
-from kernels import NOISES, rows_a_step, walker
-from stochastic_gradient import NUM_INTEGRATION, gradient_walker
+from kernels import NOISES, walker
+from stochastic_gradient import gradient_walker
 from tied_problem import ALPHA, BATCH, BOX, COARSE, FINE, grid, modes, temperature, tied_means
 from walks import blocks, tuned_step
 
@@ -73,21 +73,24 @@ def run_tied(row: Experiment) -> Result:
         if name in GRADIENTS:
             sampler = gradient_walker(name, problem, BATCH, 2)
             step = sampler.params.step_size[0, 0]
-            rows = BATCH * (NUM_INTEGRATION if name == "sghmc" else 1)
         else:
             sampler = walker(name, problem, BATCH, ALPHA)
             step, _ = tuned_step(sampler, jax.random.key(row.seed), starts[0], 1.0, NUM_TUNING)
-            rows = rows_a_step(name, row.num_rows, BATCH)
         count = FULL_BLOCK if name == "tempered" else BLOCK
         tally = Tally(places)
         for block in blocks(
-            sampler, step, starts, row.seed, row.seconds, count, 1, MOST_STEPS // count
+            sampler,
+            row.num_rows,
+            step,
+            starts,
+            row.seed,
+            row.seconds,
+            count,
+            1,
+            MOST_STEPS // count,
         ):
             tally.add(block)
-    return tally.found(row.num_rows) | {
-        "step_size": float(step),
-        "rows": float(rows) * tally.num_steps * NUM_RUNS,
-    }
+    return tally.found(row.num_rows) | {"step_size": float(step), "rows": tally.rows}
 
 
 class Tally:
@@ -97,7 +100,7 @@ class Tally:
         self.places = places
         self.hits: list[np.ndarray] = []
         self.counts = np.zeros((NUM_RUNS, COARSE**2 + 1))
-        self.num_steps = 0
+        self.num_steps, self.rows = 0, 0.0
         self.times: dict[str, float] = {}
         self.acceptance: list[float] = []
 
@@ -110,6 +113,7 @@ class Tally:
         for counts, run in zip(self.counts, draws, strict=True):
             counts += np.bincount(cells(run), minlength=counts.size)
         self.num_steps += draws.shape[1]
+        self.rows += float(block["rows"].sum())
         self.times = {name: block[name] for name in ("wall", "cpu")}
         self.acceptance.append(block["acceptance"])
 

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
-from kernels import with_step
+from kernels import rows_evaluated, with_step
 
 ACCEPTED = 0.3
 
@@ -42,7 +42,9 @@ def tuned_step(
 
 
 @eqx.filter_jit
-def _block(sampler: Any, walks: Any, key: Array, count: int, thin: int, wanted: Array) -> Any:
+def _block(
+    sampler: Any, num_rows: int, walks: Any, key: Array, count: int, thin: int, wanted: Array
+) -> Any:
     """Draws of all chains; steps change only if `wanted`, the acceptance that is aimed at, is a number."""
 
     def chain(walk: Any, key: Array) -> Any:
@@ -53,10 +55,11 @@ def _block(sampler: Any, walks: Any, key: Array, count: int, thin: int, wanted: 
                 accepted = jnp.mean(info.acceptance)
                 change = 2.0 * (t + 1.0) ** -0.3 * (accepted - wanted)
                 log_step += jnp.where(jnp.isnan(wanted), 0.0, change)
-                return (state, log_step, t + 1.0), accepted
+                return (state, log_step, t + 1.0), (accepted, rows_evaluated(info, num_rows))
 
-            walk, acceptance = jax.lax.scan(inner, walk, jax.random.split(key, thin))
-            return walk, (jnp.ravel(sampler.positions(walk[0])), jnp.mean(acceptance))
+            walk, (acceptance, rows) = jax.lax.scan(inner, walk, jax.random.split(key, thin))
+            found = jnp.ravel(sampler.positions(walk[0])), jnp.mean(acceptance), jnp.sum(rows)
+            return walk, found
 
         return jax.lax.scan(draw, walk, jax.random.split(key, count))
 
@@ -66,6 +69,7 @@ def _block(sampler: Any, walks: Any, key: Array, count: int, thin: int, wanted: 
 
 def blocks(
     sampler: Any,
+    num_rows: int,
     step: Any,
     starts: Array,
     seed: int,
@@ -75,7 +79,7 @@ def blocks(
     most: int,
     adapts_to: float = float("nan"),
 ) -> Iterator[dict[str, Any]]:
-    """Blocks of `count` draws (chain, draw, d), one every `thin` steps, with time so far.
+    """Blocks of `count` draws (chain, draw, d), one every `thin` steps, with rows evaluated and time so far.
 
     With `adapts_to` the step is only the first, and changes towards that acceptance. The first block
     is made twice, and once for nothing, because it compiles.
@@ -87,12 +91,12 @@ def blocks(
 
     walks = eqx.filter_vmap(begin)(starts)
     key = jax.random.key(seed)
-    jax.block_until_ready(_block(sampler, walks, key, count, thin, wanted))
+    jax.block_until_ready(_block(sampler, num_rows, walks, key, count, thin, wanted))
     wall = cpu = 0.0
     for number in range(most):
         began, before = time.perf_counter(), time.process_time()
-        walks, (positions, acceptance) = jax.block_until_ready(
-            _block(sampler, walks, jax.random.fold_in(key, number), count, thin, wanted)
+        walks, (positions, acceptance, rows) = jax.block_until_ready(
+            _block(sampler, num_rows, walks, jax.random.fold_in(key, number), count, thin, wanted)
         )
         # What the caller does with a block is not part of it.
         wall += time.perf_counter() - began
@@ -100,6 +104,7 @@ def blocks(
         yield {
             "positions": np.asarray(positions),
             "acceptance": float(jnp.mean(acceptance)),
+            "rows": np.asarray(rows, float),
             "wall": wall,
             "cpu": cpu,
         }
