@@ -8,6 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import temperance as tp
+from temperance.terms.covariance import panels_of
+from temperance.terms.factorisation import inverted, whitened
+from temperance.terms.kernels import SquaredExponential
 
 # The paper's rungs: 1024 * 2^(-m/2).
 LADDER = (1024, 724, 512, 362, 256, 181, 128)
@@ -46,6 +49,22 @@ def loop_of(function, num_times):
     return jax.jit(lambda position: jax.lax.scan(step, position, None, length=num_times)[0])
 
 
+MATRICES = {"factor": whitened, "inverse": inverted}
+
+
+def matrix_alone(done, num_inputs, data):
+    """What is done with a covariance, without computing its entries or making a gradient of it."""
+    panels, _ = panels_of(
+        SquaredExponential(), jnp.full(num_inputs, 0.6), data["inputs"], slopes=False
+    )
+
+    def function(position, data):
+        results = done(panels, data["y"], jnp.exp(2 * position["log_noise"]))
+        return [result[-1] for result in results]
+
+    return function
+
+
 class Program:
     """One function at one size, timed a call."""
 
@@ -53,8 +72,11 @@ class Program:
         inputs, y = data_of(num_rows, num_inputs)
         problem = tp.gaussian_process(inputs, y)
         data = jax.tree.map(jnp.asarray, problem.data)
-        density = plain_density if kind == "autodiff" else problem.log_likelihood
-        function = density if kind == "value" else jax.value_and_grad(density)
+        if kind in MATRICES:
+            function = matrix_alone(MATRICES[kind], num_inputs, data)
+        else:
+            density = plain_density if kind == "autodiff" else problem.log_likelihood
+            function = density if kind == "value" else jax.value_and_grad(density)
         self.num_times = max(2, round(3 * (1024 / num_rows) ** 2))
         self.loop = loop_of(lambda position: function(position, data), self.num_times)
         self.position = {

@@ -30,10 +30,20 @@ PACKAGES = ("jax", "jaxlib", "blackjax", "numpy", "scipy")
 TEXT = f"""\
 Squared exponential kernel, double precision, one BLAS thread, CPU time. A cost is that of
 one call inside a compiled loop, the least over rounds in which all take turns. *By autodiff*
-is the same density written plainly in JAX. The ladder has the sizes 1024 * 2^(-m/2).
+is the same density written plainly in JAX. The ladder has the sizes 1024 * 2^(-m/2); *alone*
+are a factor with its z, and an inverse, of a covariance that is there. From these times
+follows what an iteration of SPT or STT would cost if nothing else took any.
 Sampling is {NUM_ROWS} rows and {NUM_INPUTS} inputs, {NUM_CHAINS} chains, warm-up counted and
 compilation not; BlackJAX's NUTS has its window adaptation and runs chain after chain."""
 SIZES = (256, 512, 1024)
+LADDER_KINDS = {
+    "value": "value",
+    "both": "value and gradient",
+    "factor": "factor alone",
+    "inverse": "inverse alone",
+}
+NUM_STEPS = 5
+GOALS = {"SPT": 1.65, "STT": 2.2}
 INPUTS = (8, 18)
 
 
@@ -57,16 +67,35 @@ def cost_rows(num_rounds):
 def ladder_rows(num_rounds):
     ideal = sum((n / LADDER[0]) ** 3 for n in LADDER)
     for num_inputs in INPUTS:
-        kinds = ("value", "both")
-        found = milliseconds(kinds, LADDER, num_inputs, num_rounds)
+        found = milliseconds(LADDER_KINDS, LADDER, num_inputs, num_rounds)
         for n in LADDER:
-            yield row("ladder", n, num_inputs, "value", found["value", n], "ms", "")
-            yield row("ladder", n, num_inputs, "value and gradient", found["both", n], "ms", "")
-        for kind, name in zip(kinds, ("value", "value and gradient"), strict=True):
+            for kind, name in LADDER_KINDS.items():
+                yield row("ladder", n, num_inputs, name, found[kind, n], "ms", "")
+        for kind, name in LADDER_KINDS.items():
             total = sum(found[kind, n] for n in LADDER) / found[kind, LADDER[0]]
             goal = 1.6 if kind == "both" else ""
             yield row("ladder", "all", num_inputs, f"sum / largest, {name}", total, "ratio", goal)
         yield row("ladder", "all", num_inputs, "sum / largest, cubes alone", ideal, "ratio", "")
+        for name, (value, both) in {
+            "as they are": ("value", "both"),
+            "matrices alone": ("factor", "inverse"),
+        }.items():
+            for sampler, cost in iterations(found, value, both).items():
+                what = f"{sampler} / inner HMC, {name}"
+                yield row("ladder", "all", num_inputs, what, cost, "ratio", GOALS[sampler])
+
+
+def iterations(found, value, both):
+    """What an iteration of five leapfrog steps costs on these rungs, in iterations of the inner HMC.
+
+    Every move ends with a value. SPT compares every other pair of rungs, each on the rows of the
+    colder one; on the way down of STT the end of a move is looked at on the next larger size.
+    """
+    steps = [NUM_STEPS * found[both, n] + found[value, n] for n in LADDER]
+    looks = [found[value, n] for n in LADDER]
+    spt = sum(steps) + sum(looks[:-1]) / 2
+    stt = sum(steps) + sum(steps[1:-1]) + sum(looks[:-1])
+    return {"SPT": spt / steps[0], "STT": stt / steps[0]}
 
 
 def sampling_rows(num_warmup, num_draws, num_seeds):
