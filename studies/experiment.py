@@ -121,6 +121,19 @@ def read_all(folder: Path, machine: str | None) -> list[Result]:
     return [result for result in found if machine in (None, result["machine"])]
 
 
+def machines(results: Sequence[Result]) -> str:
+    """What ran the experiments; where there are several, with what each of them ran."""
+    ran: dict[str, dict[str, int]] = {}
+    for result in results:
+        what = f"{result['kind']} of {result['problem']}, {result['dimension']} dimensions"
+        counts = ran.setdefault(result["machine"], {})
+        counts[what] = counts.get(what, 0) + 1
+    if len(ran) == 1:
+        return next(iter(ran))
+    listed = {name: "; ".join(f"{what} ({n})" for what, n in c.items()) for name, c in ran.items()}
+    return "\n\n".join(f"{name} Ran here: {what}." for name, what in listed.items())
+
+
 def write_csv(path: Path, rows: Sequence[Result]) -> None:
     """Rows of equal columns as a table."""
     with path.open("w", newline="") as file:

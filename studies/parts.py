@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from experiment import arguments, chosen, machine, read_all, run_all
+from experiment import arguments, chosen, machine, machines, read_all, run_all
 from rich.console import Console
 
 # Rows shorter than this, in seconds, are lengthened to it.
@@ -38,7 +38,7 @@ def run_parts(
     if not results:
         console.print(f"There is nothing to draw in {runs}")
         return
-    text = [f"# {title}", "", results[0]["machine"], ""]
+    text = [f"# {title}", "", machines(results), ""]
     for part in parts.values():
         rows = [row for row in results if row["kind"] in part.RUNNERS]
         if rows:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiment import write_csv
+from experiment import machines, write_csv
 from printed import STEP_LENGTHS, TABLE_1, TABLE_2
 from sections import table
 
@@ -29,7 +29,7 @@ def by_kind(results: Rows) -> dict[str, Rows]:
     return {kind: [row for row in results if row["kind"] == kind] for kind in KINDS}
 
 
-def write_all(results: Rows, folder: Path, machine: str) -> None:
+def write_all(results: Rows, folder: Path) -> None:
     """Every table of what has been run, as CSV, and all of them in tables.md."""
     kinds = by_kind(results)
     for kind, rows in kinds.items():
@@ -39,7 +39,7 @@ def write_all(results: Rows, folder: Path, machine: str) -> None:
             write_csv(
                 folder / f"{kind}.csv", [{name: row[name] for name in columns} for row in flat]
             )
-    parts = ["# Mini-batch tempered MCMC, rerun", "", machine, ""]
+    parts = ["# Mini-batch tempered MCMC, rerun", "", machines(results), ""]
     for write in (_law, _tied, _accuracy, _reaching, _normality, _batches, _modes, _reasons, _tall):
         parts += write(kinds)
     (folder / "tables.md").write_text("\n".join(parts))

@@ -93,7 +93,7 @@ def main() -> None:
     if not results:
         console.print(f"There is nothing to draw in {runs}")
         return
-    tables.write_all(results, given.out, here if not given.redraw else results[0]["machine"])
+    tables.write_all(results, given.out)
     figures.draw_all(results, given.out)
     console.print(f"Wrote tables and figures to {given.out}", soft_wrap=True)
 

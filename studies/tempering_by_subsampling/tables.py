@@ -11,7 +11,7 @@ from typing import Any
 
 import dimensions
 import numpy as np
-from experiment import write_csv
+from experiment import machines, write_csv
 from printed import EXPECTED_COST, OBSERVED_COST, TABLE_1, TABLE_2
 from settings import HMC_STEP, SAMPLERS
 from sizes import PANELS
@@ -102,13 +102,13 @@ def _over_seeds(rows: Rows) -> Rows:
     ]
 
 
-def write_all(results: Rows, folder: Path, machine: str) -> None:
+def write_all(results: Rows, folder: Path) -> None:
     """Every table of what has been run, as CSV, and all of them in tables.md."""
     kinds = flat(results)
     for kind, rows in kinds.items():
         if rows:
             write_csv(folder / f"{kind}.csv", rows)
-    parts = ["# Tempering by subsampling, rerun", "", machine, ""]
+    parts = ["# Tempering by subsampling, rerun", "", machines(results), ""]
     parts += _costs(kinds["cost"])
     for number, problem, printed in ((1, "gp", TABLE_1), (2, "normal", TABLE_2)):
         parts += _rates_table(kinds["draws"], number, problem, printed)
