@@ -11,6 +11,8 @@ from scipy.special import expit
 from scipy.stats import gamma, norm
 from tests.study_parts import STUDIES, part_of
 
+import temperance as tp
+
 STUDY = STUDIES / "minibatch_tempered"
 part = part_of(STUDY)
 
@@ -112,6 +114,45 @@ def test_visits_of_unequal_modes_and_of_one_chain(part):
     assert visits(draws_in(labels))["p_value"] < 1e-4
     # One chain has nothing between chains to be judged by.
     assert np.isnan(visits(draws_in(labels[:1]))["p_value"])
+
+
+def test_rows_are_those_that_steps_evaluate(part):
+    walks, kernels = part("walks"), part("kernels")
+    # Rows that vary so much that batches of ten must grow for steps of this size.
+    rows = 5.0 * np.random.default_rng(1).normal(size=400)
+    problem = tp.Problem(
+        lambda x: -0.5 * jnp.sum(x**2),
+        lambda x, rows: -0.5 * (rows - x[0]) ** 2,
+        rows,
+        lambda key: jax.random.normal(key, (1,)),
+    )
+
+    def rows_of(name: str, alpha: float) -> np.ndarray:
+        sampler = kernels.walker(name, problem, 10, alpha)
+        starts = jnp.zeros((2, 1))
+        return next(walks.blocks(sampler, 400, 1.0, starts, 0, 0.0, 50, 2, 1))["rows"]
+
+    assert rows_of("mcmc", 1.0).shape == (2, 50)
+    np.testing.assert_array_equal(rows_of("mcmc", 1.0), 800.0)
+    np.testing.assert_array_equal(rows_of("mint common", 1.0), 40.0)
+    np.testing.assert_array_equal(rows_of("mint pseudo-marginal", 0.5), 20.0)
+    grown = rows_of("mint penalty", 1.5)
+    assert np.all(grown >= 40.0)
+    assert grown.max() > 40.0
+
+
+def test_machines_are_told_apart(part):
+    machines = part("experiment").machines
+    rows = [
+        {"machine": "One.", "kind": "cost", "problem": "gp", "dimension": 18},
+        {"machine": "One.", "kind": "cost", "problem": "gp", "dimension": 18},
+    ]
+    assert machines(rows) == "One."
+    other = {"machine": "Other.", "kind": "draws", "problem": "normal", "dimension": 5}
+    assert machines([*rows, other]) == (
+        "One. Ran here: cost of gp, 18 dimensions (2).\n\n"
+        "Other. Ran here: draws of normal, 5 dimensions (1)."
+    )
 
 
 @pytest.mark.slow
