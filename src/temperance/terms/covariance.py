@@ -16,7 +16,7 @@ goes through G = alpha alpha' / sigma_f^2 - (k + q I)^{-1}:
                       = sum_{i<j} H_ij a_jd^2 - 2 a_id H_ij a_jd + a_id^2 H_ij
 
 where f is the kernel's slope. The last line is a product of H with an n x (2D + 1) matrix, and
-stands for an array of n x n x D. Value and gradient cost a little over two values, where
+stands for an array of n x n x D. Value and gradient cost two to three values, where
 differentiating the factorisation costs ten or more.
 """
 
