@@ -19,6 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import jax
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -225,6 +226,8 @@ def _run(
     partial = row.path(folder).with_suffix(".part")
     partial.write_text(json.dumps(result, indent=1, default=float))
     partial.replace(row.path(folder))
+    # Programs of one experiment are nobody else's, and a process may hold only so many.
+    jax.clear_caches()
 
 
 def _wanting(kept: Result | None, row: Experiment, machine: str) -> bool:

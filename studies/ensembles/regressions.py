@@ -130,7 +130,7 @@ WHAT = {
 
 def write(rows: Rows, folder: Path) -> list[str]:  # noqa: ARG001
     lines = []
-    for name in PROBLEMS:
+    for name in dict.fromkeys(r["problem"] for r in rows):
         for sampler in SAMPLERS:
             found = [r for r in rows if (r["problem"], r["sampler"]) == (name, sampler)]
             if found:
