@@ -118,7 +118,7 @@ class Annealing:
         return {name: np.array(found) for name, found in self.traced.items()}
 
     def run(
-        self, number: int = 0, tell: Tell | None = None, max_seconds: float | None = None
+        self, number: int = 0, tell: Tell | None = None, max_seconds: float | int | None = None
     ) -> "Annealing":
         """Goes on to the end, telling of each block.
 

@@ -55,7 +55,7 @@ def fit_states(
     seeds: Sequence[np.random.SeedSequence],
     *,
     callback: Tell | None = None,
-    max_seconds: float | None = None,
+    max_seconds: float | int | None = None,
     executor: Any = None,
     num_workers: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -83,7 +83,7 @@ def _fit_one(
     settings: Settings,
     numbered: tuple[int, np.random.SeedSequence],
     callback: Tell | None,
-    max_seconds: float | None,
+    max_seconds: float | int | None,
     kept: Checkpoint | None,
 ) -> FittedState:
     number, seed = numbered
@@ -105,7 +105,7 @@ def append_rows(
     seeds: Sequence[np.random.SeedSequence],
     *,
     callback: Tell | None = None,
-    max_seconds: float | None = None,
+    max_seconds: float | int | None = None,
 ) -> tuple[Table, list[FittedState]]:
     """More rows enter states as they are; then all rows are swept as at the end of an anneal."""
     whole = Table(

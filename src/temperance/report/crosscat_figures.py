@@ -3,7 +3,7 @@
 Functions take plain frames and arrays, so that they draw what a model says and what a study kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,13 +64,15 @@ def dependence(frame: Any) -> Figure:
 @drawn
 def views(
     cells: np.ndarray, columns: Sequence[Sequence[int]], assignments: Sequence[np.ndarray],
-    names: Sequence[str],
+    names: Iterable[str],
 ) -> Figure:  # fmt: skip
     """Each view as the table cut down to its columns, with rows sorted by their cluster there.
 
     `cells` is (rows, columns): codes or values, of which each column is shown by rank, from 0 to
-    1, and NaN is left white. `columns` and `assignments` have one entry for each view.
+    1, and NaN is left white. `columns` and `assignments` have one entry for each view, and `names`
+    may be a frame's columns.
     """
+    told = [str(name) for name in names]
     shown = sorted(range(len(columns)), key=lambda v: -len(columns[v]))[:MOST_VIEWS]
     ranks = _ranks(np.asarray(cells, float))
     width = 1.0 + 0.6 * len(shown) + 0.17 * sum(len(columns[v]) for v in shown)
@@ -90,7 +92,7 @@ def views(
         )  # fmt: skip
         edges = np.flatnonzero(np.diff(place[labels][kept])) + 0.5
         axes.hlines(edges, -0.5, len(columns[v]) - 0.5, color="white", lw=0.8)
-        axes.set_xticks(range(len(columns[v])), [str(names[c]) for c in columns[v]], rotation=90)
+        axes.set_xticks(range(len(columns[v])), [told[c] for c in columns[v]], rotation=90)
         axes.tick_params(length=0, labelsize=7)
         axes.set_yticks([])
         axes.set_title(f"{np.count_nonzero(sizes)} clusters", fontsize=8.5)
