@@ -1,8 +1,8 @@
-"""Fifty modes on an accelerator, where all 100,000 rows of many replicas are cheap.
+"""Fifty modes on an accelerator, where all 100,000 rows of many replicas are cheap, or for an hour on a CPU.
 
     python studies/minibatch_tempered/accelerator.py --method pt --seconds 400 --out pt.json
 
-Needs JAX with an accelerator, and of this library only what runs there: the draws are counted and
+Needs of this library only what runs on a bare machine with JAX: the draws are counted and
 kept as modes, without ArviZ. One JSON file has what `fifty_modes.py` says of a run, and by chain the
 mode of every draw.
 """
@@ -32,7 +32,8 @@ from temperance.progress import reporter
 from temperance.samplers.run import block_size
 from temperance.work import work
 
-HOTTEST = {"pt": 0.004, "ee": 250.0, "mintee": 250.0, "spt": 0.004}
+# Temperatures of the hottest rung.
+HOTTEST = {"pt": 250.0, "ee": 250.0, "mintee": 250.0, "spt": 250.0}
 
 
 def main() -> None:
@@ -43,6 +44,7 @@ def main() -> None:
     parser.add_argument("--num-rows", type=int, default=100_000)
     parser.add_argument("--num-chains", type=int, default=8)
     parser.add_argument("--num-rungs", type=int)
+    parser.add_argument("--hottest", type=float, help="temperature of the hottest rung")
     parser.add_argument("--num-warmup", type=int, default=300)
     parser.add_argument("--num-fill", type=int, default=4000)
     parser.add_argument("--alpha", type=float, default=0.5, help="of mintee")
@@ -52,16 +54,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     problem, began = fifty_modes(given.num_rows), time.monotonic()
+    heat = given.hottest or HOTTEST[given.method]
     with jax.enable_x64(True), reporter(False) as bars:
         densities = densities_of(problem)
         shared = {
             "num_chains": given.num_chains, "num_warmup": given.num_warmup, "num_draws": 10**6,
             "key": jax.random.key(given.seed), "num_rungs": given.num_rungs,
-            "hottest": HOTTEST[given.method],
+            "hottest": heat if given.method in ("ee", "mintee") else 1 / heat,
         }  # fmt: skip
         if given.method == "spt":
             count = given.num_rungs or 24
-            shares = np.geomspace(HOTTEST["spt"], 1.0, count)
+            shares = np.geomspace(1 / heat, 1.0, count)
             betas = tuple(np.round(given.num_rows * shares) / given.num_rows)
             shared |= {"betas": betas, "num_rungs": count, "evidence": False}
         if given.method in ("pt", "spt"):
@@ -82,6 +85,8 @@ def main() -> None:
     found = visits(draws["position"]) | {
         "method": given.method,
         "device": jax.devices()[0].device_kind,
+        "num_rows": given.num_rows,
+        "hottest": heat,
         "num_rungs": finished.sampler.num_rungs,
         "num_chains": given.num_chains,
         "num_draws": finished.num_draws,
