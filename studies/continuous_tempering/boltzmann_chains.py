@@ -133,10 +133,10 @@ def _weighed(sampler: Tempering, state: Any, log_z: jax.Array) -> tuple[Temperin
     """The sampler with log Z as found; what a state carries of the law of beta is made anew."""
     if isinstance(sampler, SimulatedTempering):
         sampler = eqx.tree_at(lambda one: one.log_weights, sampler, -log_z)
-        logs = jax.vmap(sampler.log_probabilities)(state.point)
+        logs = jax.vmap(sampler.log_probabilities)(state.point.components)
         return sampler, state._replace(log_probabilities=logs)
     sampler = eqx.tree_at(lambda one: one.log_z, sampler, log_z)
-    return sampler, state._replace(law=jax.vmap(sampler.law)(state.point))
+    return sampler, state._replace(law=jax.vmap(sampler.law)(state.point.components))
 
 
 def learn(sampler: Tempering, num_chains: int, seed: int) -> tuple[Tempering, float]:
