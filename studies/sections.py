@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 
 def table(title: str, text: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
     """A section with a table in it; nothing without rows."""
@@ -14,3 +16,11 @@ def table(title: str, text: str, head: Sequence[str], rows: Iterable[Sequence[An
         "| " + " | ".join(head) + " |", "|" + "---|" * len(head),
         *("| " + " | ".join(line) + " |" for line in lines), "",
     ]  # fmt: skip
+
+
+def mean_and_error(values: Sequence[float]) -> str:
+    """A mean with its standard error, where there are two values at least."""
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return f"{mean:.4g}"
+    return f"{mean:.4g} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.2g}"

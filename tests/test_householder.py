@@ -12,8 +12,6 @@ from temperance.terms.factorisation import cuts
 from temperance.terms.householder import DISTANCES, padded
 from temperance.terms.tridiagonal import _foreign, _reduced, form_and_determinant, reduced
 
-pytest.importorskip("numba")
-
 
 def given(n: int, dtype: Any = np.float64) -> tuple[Any, Any, Any]:
     """A positive definite matrix, the panels of it, and data."""

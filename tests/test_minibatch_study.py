@@ -87,6 +87,22 @@ def test_fifty_modes_sum_their_terms(part):
     assert value == pytest.approx(float(wanted), rel=1e-12)
 
 
+def test_terms_of_the_mixture_have_the_gradient_that_they_say(part):
+    mixture = part("fifty_problem")
+    rng = np.random.default_rng(2)
+    theta = jnp.asarray(0.3 * rng.normal(size=50))
+    # More than a block, and less than two.
+    rows, slopes = jnp.asarray(rng.normal(size=1300)), jnp.asarray(rng.normal(size=1300))
+    found, wanted = (
+        jax.grad(lambda x, terms=terms: jnp.sum(slopes * terms(x, rows)))(theta)
+        for terms in (mixture.row_terms, mixture.block_terms)
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
+    # Slopes that are all alike, as those of a sum, would not tell rows apart.
+    alike = jax.grad(lambda x: jnp.sum(mixture.row_terms(x, rows)))(theta)
+    assert np.abs(alike - wanted).max() > 1.0
+
+
 def draws_in(labels: np.ndarray) -> np.ndarray:
     """Draws (chain, draw, 50) whose modes are `labels`."""
     draws = 0.05 * np.random.default_rng(3).normal(size=(*labels.shape, 50))

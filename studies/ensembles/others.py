@@ -18,7 +18,7 @@ from drawing import drawn_for
 from experiment import Experiment, Result
 from modes import BETWEEN, side
 from neal_problem import NUM_INPUTS, NUM_ROWS, problem
-from sections import table
+from sections import mean_and_error, table
 
 import temperance as tp
 from temperance.diagnostics import effective_size, standard_error
@@ -98,8 +98,14 @@ def write(rows: Rows, folder: Path) -> list[str]:  # noqa: ARG001
     for name in SAMPLERS:
         found = [r for r in rows if r["sampler"] == name]
         if found:
-            lines.append([name, len(found), *(told(found, what) for what in WHAT.values())])
-    text = "Four chains a run; means over runs, +- one standard error where there are several."
+            lines.append(
+                [
+                    name,
+                    len(found),
+                    *(mean_and_error([what(r) for r in found]) for what in WHAT.values()),
+                ]
+            )
+    text = "Four chains a run; means over runs, ± one standard error where there are several."
     return table("Beside other samplers", text, ["sampler", "runs", *WHAT], lines)
 
 
@@ -109,14 +115,6 @@ WHAT = {
     "switches of mode per 100,000": lambda r: 1e5 * r["switches"] / r["num_slow"],
     "share of the noisy mode": lambda r: r["noisy"],
 }
-
-
-def told(found: Rows, what: Any) -> str:
-    """The mean over runs, with its standard error where there are several."""
-    values = [what(r) for r in found]
-    if len(values) == 1:
-        return f"{values[0]:.3g}"
-    return f"{np.mean(values):.3g} +- {np.std(values, ddof=1) / len(values) ** 0.5:.2g}"
 
 
 def draw(rows: Rows, folder: Path) -> None:

@@ -17,8 +17,7 @@ import numpy as np
 from demonstration_tables import Rows
 from drawing import drawn_for
 from experiment import Experiment, Result
-from others import told
-from sections import table
+from sections import mean_and_error, table
 
 import temperance as tp
 from temperance.diagnostics import effective_size
@@ -134,12 +133,12 @@ def write(rows: Rows, folder: Path) -> list[str]:  # noqa: ARG001
         for sampler in SAMPLERS:
             found = [r for r in rows if (r["problem"], r["sampler"]) == (name, sampler)]
             if found:
-                cells = [told(found, what) for what in WHAT.values()]
+                cells = [mean_and_error([what(r) for r in found]) for what in WHAT.values()]
                 lines.append(
                     [name, found[0]["num_rows"], sampler, len(found), found[0]["route"], *cells]
                 )
     text = (
-        "Two chains a run; means over runs, +- one standard error where there are several. A gradient counts as one "
+        "Two chains a run; means over runs, ± one standard error where there are several. A gradient counts as one "
         "slow evaluation."
     )
     return table(

@@ -1,14 +1,13 @@
 """The tables, as CSV and as markdown with the paper's figures beside ours."""
 
 from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from experiment import machines, write_csv
 from printed import STEP_LENGTHS, TABLE_1, TABLE_2
-from sections import table
+from sections import mean_and_error, table
 
 Rows = list[dict[str, Any]]
 # How much sooner than MCMC on all rows a mini-batch should predict as well.
@@ -90,14 +89,6 @@ def _groups(rows: Rows, *names: str) -> dict[tuple[Any, ...], Rows]:
     for row in rows:
         groups[tuple(row[name] for name in names)].append(row)
     return groups
-
-
-def mean_and_error(values: Sequence[float]) -> str:
-    """A mean with its standard error, where there are two values at least."""
-    mean = float(np.mean(values))
-    if len(values) < 2:
-        return f"{mean:.4g}"
-    return f"{mean:.4g} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.2g}"
 
 
 def _accuracy(kinds: dict[str, Rows]) -> list[str]:

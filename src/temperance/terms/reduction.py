@@ -42,7 +42,9 @@ def _tridiagonal(arguments: Sequence[Buffer], results: Sequence[Buffer]) -> None
     lib, step = library(y.dtype), y.itemsize
     apart = results[0].shape[-1]
     size, rows, between = whole(n), whole(n + 1), whole(apart)
-    fused = householder.kernel(apart, y.dtype) if householder.distance(n + 1) else None
+    # Which way it is was decided with the shapes, and is seen by them.
+    by_passes = results[-1].shape[-1] == householder.room(apart)
+    fused = householder.kernel(apart, y.dtype) if by_passes else None
     starts = [(n - panel.shape[-1], panel.shape[-2]) for panel in panels]
     addresses = [panel.items(2) for panel in panels]
     matrices, data = results[0].items(2), y.items(1)
