@@ -341,6 +341,9 @@ BAD_OPTIONS = BAD_COUNTS | {
     "an integrator": wrong(
         lambda: tp.hmc(integrator="verlet"), UnknownNameError, "integrator", "position, velocity"
     ),
+    "where it is single": wrong(
+        lambda: tp.hmc(single="cold"), UnknownNameError, "single", "always, hot, never"
+    ),
     "precision": wrong(
         sample(precision="half"), ArgumentError, "precision", "'double' or 'single'", "'half'"
     ),

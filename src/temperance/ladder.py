@@ -138,6 +138,11 @@ class Rung(eqx.Module):
     ladder: AbstractLadder
     weights: Float[Array, " components"]
 
+    @property
+    def is_hot(self) -> bool:
+        """Whether it is known not to be the target: rungs of one program are not told apart."""
+        return False
+
     def evaluate(self, position: Position, *, gradient: bool) -> Point:
         return self.ladder.evaluate(position, gradient=gradient)
 

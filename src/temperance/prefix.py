@@ -211,6 +211,10 @@ class PrefixRung(Rung):
         assert isinstance(self.ladder, PrefixLadder)
         return self.ladder
 
+    @property
+    def is_hot(self) -> bool:
+        return self.index < self.prefix.num_rungs - 1
+
     def evaluate(self, position: Position, *, gradient: bool) -> Point:
         ladder = self.prefix
         known = ladder.num_blocks(self.index)

@@ -36,6 +36,8 @@ import numpy as np
 from jaxtyping import Array
 
 import temperance as tp
+from temperance.moves.hmc import INTEGRATORS
+from temperance.moves.kicks import SINGLE
 from temperance.prefix import PrefixLadder
 from temperance.schedule import spt_cost, stt_cost
 from temperance.work import VALUE
@@ -69,7 +71,9 @@ def sizes(num_rows: int) -> list[int]:
     return [round(float(beta) * num_rows) for beta in BETAS]
 
 
-def move_named(name: str, problem: str, integrator: str = "position") -> Any:
+def move_named(
+    name: str, problem: str, integrator: str = "position", single: str = "never"
+) -> Any:
     """The paper's inner kernel."""
     if name == "metropolis":
         return tp.metropolis(METROPOLIS_STEP, metric="unit")
@@ -79,6 +83,7 @@ def move_named(name: str, problem: str, integrator: str = "position") -> Any:
         metric="unit",
         jitter=0.0,
         integrator=integrator,
+        single=single,
     )
 
 
@@ -91,11 +96,14 @@ def params(move: str, dimension: int, hmc_step: float = HMC_STEP) -> tp.Params:
 def sampler_named(words: str, problem: tp.Problem, kind: str, move: str) -> Any:
     """One of the five samplers on `problem`, of the `kind` "normal" or "gp".
 
-    After its name `words` may give HMC's integrator and then another step: "plain velocity 0.1".
+    After its name `words` may give HMC's integrator, another step, and where its gradients are of
+    single precision: "plain velocity", "stt 0.1", "spt hot".
     """
-    given = words.split()
-    name, integrator, step = given + ["", "position", str(HMC_STEP)][len(given) :]
-    kernel = move_named(move, kind, integrator)
+    name, *given = words.split()
+    integrator = next((word for word in given if word in INTEGRATORS), "position")
+    single = next((word for word in given if word in SINGLE), "never")
+    step = next((word for word in given if word not in (*INTEGRATORS, *SINGLE)), HMC_STEP)
+    kernel = move_named(move, kind, integrator, single)
     dimension = sum(leaf.size for leaf in jax.tree.leaves(problem.example()))
     steps = params(move, dimension, float(step))
     if name in ("spt", "stt"):

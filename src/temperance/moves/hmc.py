@@ -12,6 +12,9 @@ gradients, if that of the starting point is known. L position steps evaluate L g
 and one value at the end; they ask for no gradient at either end, so that a point that changes its
 rung needs none.
 
+Gradients may be of single precision while densities, which decide, are of double
+(`temperance.moves.kicks`); position steps are for that, since they keep no gradient.
+
 The step size is multiplied by a uniform factor in [1 - jitter, 1 + jitter], drawn anew for every
 trajectory whatever the state, which breaks resonances between the trajectory's length and the
 target's periods. In the isotropic coordinates those periods are near 2 pi, so a tuned step is at
@@ -31,6 +34,7 @@ from temperance._types import Key, Point
 from temperance.errors import ArgumentError, unknown_name
 from temperance.ladder import Rung
 from temperance.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
+from temperance.moves.kicks import SINGLE, kicks
 from temperance.moves.metropolis import checked_metric, checked_step
 from temperance.noise import noise
 
@@ -52,6 +56,7 @@ class Hmc(AbstractMove):
     uses_gradient: bool = eqx.field(static=True, default=True)
     reversible: bool = eqx.field(static=True, default=True)
     exact: bool = eqx.field(static=True, default=True)
+    single: str = eqx.field(static=True, default="never")
 
     def sees_gradients(self) -> bool:
         return True
@@ -111,13 +116,14 @@ class Hmc(AbstractMove):
     ) -> tuple[Point, Array, Array]:
         """The end, its momentum, and the gradient half a step from the start."""
         flat, unravel = ravel_pytree(point.position)
+        kick = kicks(rung, self.single)
 
         def drift(flat: Array, momentum: Array, time: Array) -> Array:
             return flat + time * colour(params.factor, momentum)
 
         def leapfrog(i: Array, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             momentum, flat, kept = carry
-            slope = rung.slope(unravel(flat))
+            slope = kick(unravel(flat))
             momentum = momentum + size * whiten(params.factor, slope)
             return momentum, drift(flat, momentum, size), jnp.where(i == 0, slope, kept)
 
@@ -134,12 +140,18 @@ def hmc(
     jitter: float = 0.2,
     target_acceptance: float = 0.8,
     integrator: str = "velocity",
+    single: str = "never",
 ) -> Hmc:
     """HMC of `num_steps` leapfrog steps; `step_size=None` is tuned to `target_acceptance`.
 
     `metric` is "diagonal", "dense" or "unit": the covariance of the rung that warm-up learns.
-    `integrator` is the order of a step; on nested subsamples it is always "position".
+    `integrator` is the order of a step; on nested subsamples it is always "position". `single` says
+    where gradients are evaluated in single precision, at half the price and with the same law:
+    "hot" is every rung of nested subsamples but the target, "always" is everywhere, in position
+    order. Densities stay in double precision.
     """
+    if single not in SINGLE:
+        raise unknown_name("single", single, SINGLE)
     if integrator not in INTEGRATORS:
         raise unknown_name("integrator", integrator, INTEGRATORS)
     if isinstance(num_steps, bool) or not isinstance(num_steps, int) or num_steps < 1:
@@ -157,5 +169,6 @@ def hmc(
         step_sizes=(size,),
         metric=checked_metric(metric),
         target_acceptance=(target_acceptance,),
-        uses_gradient=integrator == "velocity",
+        uses_gradient=integrator == "velocity" and single != "always",
+        single=single,
     )
