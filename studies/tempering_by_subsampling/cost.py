@@ -31,6 +31,8 @@ COUNTED = 4
 BLOCK_SIZE = 2048
 NORMAL_ROWS, NORMAL_DIMENSION = (64, 128, 256, 512, 1024, 2048), 50
 GP_ROWS, GP_DIMENSION = (64, 128, 256, 512, 1024), 18
+# HMC in its other order, and with gradients of single precision: on hot subsamples, or everywhere.
+VARIANTS = ("plain velocity", "spt hot", "stt hot", "plain always", "spt always", "stt always")
 # At a small scale one size for HMC.
 ALWAYS = {("normal", 2048), ("gp", 512)}
 
@@ -57,7 +59,7 @@ def experiments() -> list[Experiment]:
 def run_cost(row: Experiment) -> Result:
     """Ratios of wall time, CPU time and what was evaluated, by sampler."""
     problem = problem_named(row.problem, row.num_rows, row.dimension, None)
-    names = [*SAMPLERS, "plain velocity"] if row.move == "hmc" else [*SAMPLERS]
+    names = [*SAMPLERS, *VARIANTS] if row.move == "hmc" else [*SAMPLERS]
     with scope("double"):
         loops = {name: _loop(row, problem, name) for name in names}
         # The first run compiles.

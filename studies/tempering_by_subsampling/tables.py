@@ -11,6 +11,7 @@ from typing import Any
 
 import dimensions
 import numpy as np
+from cost import VARIANTS
 from experiment import machines, write_csv
 from printed import EXPECTED_COST, OBSERVED_COST, TABLE_1, TABLE_2
 from settings import HMC_STEP, SAMPLERS
@@ -146,11 +147,13 @@ def _costs(rows: Rows) -> list[str]:
         return []
     lines = [
         "## Figure 1: cost of an iteration, relative to the inner sampler alone", "",
+        "The inner sampler is in double precision throughout. *hot*: gradients on all subsamples but the "
+        "whole are in single precision; *always*: all gradients are.", "",
         "| problem | inner | N | sampler | wall | CPU | evaluated | with swaps | theory "
         "| paper observed | paper expected |", "|---|---|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     largest = {p: max(r["num_rows"] for r in rows if r["problem"] == p) for p in _problems(rows)}
-    rank = [*SAMPLERS, "plain velocity"].index
+    rank = [*SAMPLERS, *VARIANTS].index
     rows = sorted(rows, key=lambda r: (r["problem"], r["move"], r["num_rows"], rank(r["sampler"])))
     for row in rows:
         if row["sampler"] == "plain":
