@@ -5,6 +5,7 @@ between: gradients become steps. The law is to be what it is without them.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -19,12 +20,15 @@ from tests.subsampled_rows import Terms, draw_prior, draw_rungs, log_prior, make
 
 import temperance as tp
 from temperance._types import Key, Point
+from temperance.errors import ArgumentError
 from temperance.geometric import GeometricLadder
 from temperance.ladder import Rung
 from temperance.moves.hmc import Hmc, hmc
 from temperance.moves.kicks import in_single, kicks
 from temperance.prefix import PrefixLadder
 from temperance.samplers.parallel import ParallelTempering
+from temperance.samplers.plain import Plain
+from temperance.samplers.run import step_chains
 from temperance.samplers.transitions import TemperedTransitions
 from temperance.testing import Verdict, invariance, reversibility
 
@@ -148,17 +152,42 @@ def test_what_single_precision_cannot_do_is_done_in_double(seed: int):
     np.testing.assert_array_equal(kicks(ladder.at(0), "hot")(x), ladder.at(0).slope(x))
 
 
-def test_a_batch_of_rungs_refuses_what_single_precision_cannot_do(seed: int):
+class Looping(Terms):
+    """A loop that starts in double precision and goes on in whatever its rows have."""
+
+    def __call__(self, x: Array, rows: Array) -> Array:
+        start = jnp.zeros(rows.shape[0], jnp.float64)
+        looped = jax.lax.fori_loop(0, 2, lambda _, carry: carry.astype(rows.dtype), start)
+        return super().__call__(x, rows) + looped
+
+
+def test_a_density_that_is_of_double_precision_alone_says_what_to_do():
+    ladder = PrefixLadder(log_prior, Looping(0.0), make_rows(4), (2, 4))
+    with pytest.raises(ArgumentError, match=r"single='hot'.*single precision.*single='never'"):
+        kicks(ladder.at(0), "hot")(jnp.zeros(2))
+    assert np.isfinite(kicks(ladder.at(1), "hot")(jnp.zeros(2))).all()
+
+
+@pytest.mark.parametrize("sampler", [Plain, ParallelTempering])
+def test_heated_by_powers_it_is_done_in_double_too(sampler: Any, seed: int):
+    """And decided as it goes: no more than one side is evaluated, whatever the number of chains."""
     rows = jnp.ones((4, 2))
     ladder = GeometricLadder(log_prior, lambda x: jnp.sum(Overflowing()(x, rows)), [0.5, 1.0])
     x = jnp.asarray(np.random.default_rng(seed).normal(size=2))
-    assert not np.isfinite(kicks(ladder.at(0), "always")(x)).all()
-    point = ladder.evaluate(x, gradient=False)
-    for i in range(4):
-        step = hmc(STEPS, single="always").step
-        end, info = step(jax.random.key(i), point, ladder.at(1), params(0.5, factor=jnp.ones(2)))
-        assert not info.accepted and info.impossible
-        np.testing.assert_array_equal(end.position, x)
+    rung = ladder.at(0)
+    np.testing.assert_array_equal(kicks(rung, "always")(x), rung.slope(x))
+    tuned = tp.Params(jnp.full((2, 1), 0.3), jnp.ones((2, 2)))
+    made = sampler(ladder, hmc(STEPS, single="always"), tuned)
+    start = jax.tree.map(lambda leaf: jnp.stack([leaf] * 3), made.init(x))
+    keys = jax.random.split(jax.random.key(seed), 3)
+    ends, _ = step_chains(made, keys, start)
+    assert np.abs(np.asarray(jax.vmap(made.snapshot)(ends)["position"]) - x[None]).max() > 0.01
+
+    def program(step: Callable[..., Any]) -> str:
+        return str(jax.make_jaxpr(lambda keys, state: step(keys, state)[0])(keys, start))
+
+    assert "cond[" in program(partial(step_chains, made))
+    assert "cond[" not in program(jax.vmap(made.step))
 
 
 def programs(single: str) -> list[str]:
@@ -197,9 +226,12 @@ def test_gradients_of_a_gaussian_process_are_nearly_the_same(seed: int):
 
 
 def test_points_carry_no_gradients_where_all_kicks_are_single():
-    assert hmc(single="hot").uses_gradient
-    assert not hmc(single="always").uses_gradient
-    assert hmc(single="always").sees_gradients()
+    hot, always = hmc(single="hot"), hmc(single="always")
+    assert hot.uses_gradient
+    assert not hot.branches
+    assert not always.uses_gradient
+    assert always.sees_gradients()
+    assert always.branches
 
 
 @pytest.mark.parametrize("sampler", [ParallelTempering, TemperedTransitions])

@@ -71,9 +71,7 @@ def sizes(num_rows: int) -> list[int]:
     return [round(float(beta) * num_rows) for beta in BETAS]
 
 
-def move_named(
-    name: str, problem: str, integrator: str = "position", single: str = "never"
-) -> Any:
+def move_named(name: str, problem: str, integrator: str = "position", single: str = "never") -> Any:
     """The paper's inner kernel."""
     if name == "metropolis":
         return tp.metropolis(METROPOLIS_STEP, metric="unit")

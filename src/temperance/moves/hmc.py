@@ -61,6 +61,11 @@ class Hmc(AbstractMove):
     def sees_gradients(self) -> bool:
         return True
 
+    @property
+    def branches(self) -> bool:
+        # Rungs of nested subsamples, where alone it is "hot", are never a batch.
+        return self.single == "always"
+
     def longest_steps(self) -> tuple[float, ...]:
         """A Gaussian's trajectory is farthest after a quarter period, s L = pi / 2."""
         return (0.5 * math.pi / self.num_steps,)
@@ -148,7 +153,7 @@ def hmc(
     `integrator` is the order of a step; on nested subsamples it is always "position". `single` says
     where gradients are evaluated in single precision, at half the price and with the same law:
     "hot" is every rung of nested subsamples but the target, "always" is everywhere, in position
-    order. Densities stay in double precision.
+    order and one chain after another. Densities stay in double precision.
     """
     if single not in SINGLE:
         raise unknown_name("single", single, SINGLE)

@@ -10,8 +10,8 @@ single precision, where a product of matrices takes half the time, as long as
 
 A gradient of single precision that is not finite, or belongs to a density that is not (a covariance
 that rounding has made indefinite), is taken again in double: this, too, is a function of the
-position alone. Where several chains or rungs are one batch, both sides of that choice would be
-evaluated for all of them, and there such a step simply ends nowhere and is refused.
+position alone. In a batch of chains or rungs both sides of that choice would be evaluated for all
+of them, so that moves that kick like this run them one after another (`branches`).
 """
 
 from collections.abc import Callable
@@ -24,7 +24,8 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from temperance._types import Position
-from temperance.ladder import AbstractUniformLadder, Rung
+from temperance.errors import ArgumentError
+from temperance.ladder import Rung
 
 # Where gradients are of single precision.
 SINGLE = ("never", "hot", "always")
@@ -40,10 +41,17 @@ def kicks(rung: Rung, single: str) -> Kick:
 
     def slope(position: Position) -> Float[Array, " d"]:
         flat, unravel = ravel_pytree(in_single(position))
-        value, found = jax.value_and_grad(lambda vector: light(unravel(vector)))(flat)
+        try:
+            value, found = jax.value_and_grad(lambda vector: light(unravel(vector)))(flat)
+        except TypeError as error:
+            # The same density has been evaluated in double precision already.
+            raise ArgumentError(
+                f"single={single!r}: the density cannot be evaluated in single precision. Arrays "
+                "of double precision that it closes over, or that a loop starts from, have to come "
+                "in through the position or the data; otherwise use single='never'. JAX says: "
+                f"{error}"
+            ) from error
         found = found.astype(jnp.result_type(float))
-        if isinstance(rung.ladder, AbstractUniformLadder):
-            return found
         good = jnp.isfinite(value) & jnp.all(jnp.isfinite(found))
         return jax.lax.cond(good, lambda: found, lambda: rung.slope(position))
 
