@@ -9,17 +9,17 @@ import argparse
 import csv
 import json
 import math
-import multiprocessing
 import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import jax
+from pinned import PinnedPool, cores
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -177,15 +177,8 @@ def run_all(
         TimeElapsedColumn(),
         TextColumn("{task.fields[left]}"),
     )
-    context = multiprocessing.get_context("spawn")
-    cores = _cores(num_cores)
-    free = context.Queue()
-    for core in cores:
-        free.put(core)
-    with (
-        ProcessPoolExecutor(len(cores), context, keep_to, (free,)) as pool,
-        Progress(*columns, console=console) as progress,
-    ):
+    pool = PinnedPool(cores(num_cores))
+    with Progress(*columns, console=console) as progress:
         task = progress.add_task("", total=len(left), left="")
         waiting = {pool.submit(_run, row, runners[row.kind], folder, machine): row for row in left}
         total, done = sum(map(expected, left)), 0.0
@@ -199,23 +192,9 @@ def run_all(
                 progress.update(task, description=row.name, left=f"{minutes:.0f} min left")
                 progress.advance(task)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.close(cancel=True)
             raise
-
-
-def _cores(num_cores: int) -> list[int | None]:
-    """The cores to use; None where the system does not let a program choose."""
-    if not hasattr(os, "sched_getaffinity"):
-        return [None] * num_cores
-    return [*sorted(os.sched_getaffinity(0))[:num_cores]]
-
-
-def keep_to(free: Any) -> None:
-    """Keep this process to a core of its own, before JAX counts its threads."""
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    core = free.get()
-    if core is not None:
-        os.sched_setaffinity(0, {core})
+    pool.close()
 
 
 def _run(
