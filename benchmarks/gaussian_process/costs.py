@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import temperance as tp
+from temperance.moves.kicks import in_single
 from temperance.terms.covariance import panels_of
 from temperance.terms.factorisation import inverted, whitened
 from temperance.terms.kernels import SquaredExponential
@@ -77,8 +78,11 @@ class Program:
         else:
             density = plain_density if kind == "autodiff" else problem.log_likelihood
             function = density if kind == "value" else jax.value_and_grad(density)
+        if kind == "single":
+            data = in_single(data)
         self.num_times = max(2, round(3 * (1024 / num_rows) ** 2))
-        self.loop = loop_of(lambda position: function(position, data), self.num_times)
+        seen = in_single if kind == "single" else lambda position: position
+        self.loop = loop_of(lambda position: function(seen(position), data), self.num_times)
         self.position = {
             "log_length": jnp.full(num_inputs, 0.6),
             "log_scale": jnp.asarray(0.7),

@@ -20,7 +20,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from costs import LADDER, milliseconds
 from kept import keep_figures
-from sampling import NUM_CHAINS, NUM_INPUTS, NUM_ROWS, comparisons
+from sampling import MOVES, NUM_CHAINS, NUM_INPUTS, NUM_ROWS, comparisons
 
 from temperance.runtime import scope
 
@@ -28,17 +28,19 @@ HERE = Path(__file__).parent
 COLUMNS = ("measure", "rows", "inputs", "what", "value", "unit", "goal")
 PACKAGES = ("jax", "jaxlib", "blackjax", "numpy", "scipy")
 TEXT = f"""\
-Squared exponential kernel, double precision, one BLAS thread, CPU time. A cost is that of
+Squared exponential kernel, double precision unless said, one BLAS thread, CPU time. A cost is that of
 one call inside a compiled loop, the least over rounds in which all take turns. *By autodiff*
 is the same density written plainly in JAX. The ladder has the sizes 1024 * 2^(-m/2); *alone*
 are a factor with its z, and an inverse, of a covariance that is there. From these times
 follows what an iteration of SPT or STT would cost if nothing else took any.
 Sampling is {NUM_ROWS} rows and {NUM_INPUTS} inputs, {NUM_CHAINS} chains, warm-up counted and
-compilation not; BlackJAX's NUTS has its window adaptation and runs chain after chain."""
+compilation not; BlackJAX's NUTS has its window adaptation and runs chain after chain. *Single*
+is HMC that follows gradients of single precision and decides in double."""
 SIZES = (256, 512, 1024)
 LADDER_KINDS = {
     "value": "value",
     "both": "value and gradient",
+    "single": "value and gradient in single precision",
     "factor": "factor alone",
     "inverse": "inverse alone",
 }
@@ -76,22 +78,24 @@ def ladder_rows(num_rounds):
             goal = 1.6 if kind == "both" else ""
             yield row("ladder", "all", num_inputs, f"sum / largest, {name}", total, "ratio", goal)
         yield row("ladder", "all", num_inputs, "sum / largest, cubes alone", ideal, "ratio", "")
-        for name, (value, both) in {
-            "as they are": ("value", "both"),
-            "matrices alone": ("factor", "inverse"),
+        for name, kinds in {
+            "as they are": ("value", "both", "both"),
+            "hot gradients in single precision": ("value", "both", "single"),
+            "matrices alone": ("factor", "inverse", "inverse"),
         }.items():
-            for sampler, cost in iterations(found, value, both).items():
+            for sampler, cost in iterations(found, *kinds).items():
                 what = f"{sampler} / inner HMC, {name}"
                 yield row("ladder", "all", num_inputs, what, cost, "ratio", GOALS[sampler])
 
 
-def iterations(found, value, both):
+def iterations(found, value, both, hot):
     """What an iteration of five leapfrog steps costs on these rungs, in iterations of the inner HMC.
 
-    Every move ends with a value. SPT compares every other pair of rungs, each on the rows of the
+    Gradients are of kind `both` at the target and `hot` elsewhere. Every move ends with a value. SPT compares every other pair of rungs, each on the rows of the
     colder one; on the way down of STT the end of a move is looked at on the next larger size.
     """
-    steps = [NUM_STEPS * found[both, n] + found[value, n] for n in LADDER]
+    kinds = [both] + [hot] * (len(LADDER) - 1)
+    steps = [NUM_STEPS * found[k, n] + found[value, n] for k, n in zip(kinds, LADDER, strict=True)]
     looks = [found[value, n] for n in LADDER]
     spt = sum(steps) + sum(looks[:-1]) / 2
     stt = sum(steps) + sum(steps[1:-1]) + sum(looks[:-1])
@@ -110,7 +114,7 @@ def sampling_rows(num_warmup, num_draws, num_seeds):
             "sampling", NUM_ROWS, NUM_INPUTS, f"{what}: ESS a second", size / seconds, "1/s", ""
         )
     theirs = np.median(rates["blackjax nuts"])
-    for name in ("nuts", "hmc"):
+    for name in MOVES:
         ratio = np.median(rates[name]) / theirs
         what = f"{name} / blackjax nuts, medians over seeds"
         yield row(
@@ -118,7 +122,7 @@ def sampling_rows(num_warmup, num_draws, num_seeds):
         )
     apart = max(
         float(np.abs(np.mean(means[name], 0) - np.mean(means["blackjax nuts"], 0)).max())
-        for name in ("nuts", "hmc")
+        for name in MOVES
     )
     what = "largest difference of posterior means"
     yield row("sampling", NUM_ROWS, NUM_INPUTS, what, apart, "log scale", "")

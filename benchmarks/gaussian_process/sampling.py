@@ -14,6 +14,7 @@ from temperance.terms.gaussian_process import LEAVES
 
 NUM_ROWS, NUM_INPUTS = 256, 8
 NUM_CHAINS = 2
+MOVES = {"nuts": "nuts", "hmc": "hmc", "hmc, single": tp.hmc(single="always")}
 
 
 def problem_of(seed=1):
@@ -75,12 +76,12 @@ def comparisons(num_warmup, num_draws, seeds):
     """(sampler, seed, worst effective size, CPU seconds, means), seeds taking turns."""
     problem = problem_of()
     program = blackjax_program(problem, num_warmup, num_draws)
-    for move in ("nuts", "hmc"):
+    for move in MOVES.values():
         ours(problem, move, num_warmup, num_draws, 999)  # compiles
     for seed in seeds:
-        for name in ("nuts", "hmc", "blackjax nuts"):
+        for name in (*MOVES, "blackjax nuts"):
             if name == "blackjax nuts":
                 draws, seconds = theirs(program, seed)
             else:
-                draws, seconds = ours(problem, name, num_warmup, num_draws, seed)
+                draws, seconds = ours(problem, MOVES[name], num_warmup, num_draws, seed)
             yield name, seed, worst(draws), seconds, draws.mean(axis=(0, 1))
