@@ -246,3 +246,19 @@ def test_samplers_kick_in_single_precision_where_it_is_hot(sampler, seed: int):
         state, _ = eqx.filter_jit(made.step)(jax.random.key(seed + 1), state)
         ends.append(np.asarray(made.snapshot(state)["position"]))
     np.testing.assert_allclose(*ends, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["plain", "pt", "tt", "st", "gibbs-ct", "joint-ct", "ais"])
+def test_every_way_to_travel_takes_it(method: str):
+    def two_modes(x: Array) -> Array:
+        return jnp.logaddexp(-0.5 * jnp.sum((x - 2) ** 2), -0.5 * jnp.sum((x + 2) ** 2))
+
+    target = tp.Target(two_modes, base=tp.Gaussian([0.0, 0.0], 9.0))
+    options = {"num_draws": 200, "num_warmup": 100, "progress": False}
+    tree = tp.sample(target, method, tp.hmc(single="always"), **options)
+    draws = tree["posterior"]["x"]
+    assert draws.dtype == np.float64
+    assert np.isfinite(draws.values).all()
+    if method in ("pt", "tt"):
+        assert abs(float((draws > 0).mean()) - 0.5) < 0.2

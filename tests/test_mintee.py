@@ -256,6 +256,16 @@ def test_a_run_tells_of_its_batches() -> None:
     assert "batches renewed" in text
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"integrator": "position"}, {"single": "always"}])
+def test_warm_up_learns_from_gradients_that_a_trajectory_saw(options: dict[str, str]) -> None:
+    """A point carries none where HMC drifts first."""
+    tree = tp.sample(two_signs(), "mintee", **RUN | {"move": tp.hmc(**options)})
+    assert (tree["tempering"]["step_size"].values > 0).all()
+    assert (tree["tempering"]["move_acceptance"].values > 0.3).all()
+    assert np.unique(tree["posterior"]["x"]).size > 30
+
+
 class StoppedError(Exception):
     """A run that is cut off."""
 

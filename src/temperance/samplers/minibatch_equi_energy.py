@@ -123,7 +123,8 @@ class MinibatchRung(eqx.Module):
             )
         ]  # fmt: skip
         state = EquiEnergyRungState(point, state.hotter, own, state.num_steps + 1)
-        return state, EquiEnergyInfo._make([*told[:-1], None, told[-1]])
+        slope = None if info.slope is None else info.slope[None]
+        return state, EquiEnergyInfo._make([*told[:-1], slope, told[-1]])
 
     def _by_rung(self, value: Any) -> Array:
         value = jnp.asarray(value, jnp.result_type(float))[None]
