@@ -18,9 +18,10 @@ import temperance as tp
 from temperance.diagnostics import standard_error
 from temperance.move import Params
 from temperance.prefix import PrefixLadder
+from temperance.problem import densities_of
 from temperance.samplers.run import traces
 from temperance.schedule import spt_cost, stt_cost
-from temperance.subsampling import colder_part, cut_evenly, variances
+from temperance.subsampling import Subsampling, colder_part, cut_evenly, variances
 
 ROWS, SHARED = 40, 0.3
 # One set of sizes, so that few programs are compiled.
@@ -200,3 +201,63 @@ def test_evidence_of_a_normal_mean_over_many_runs():
     assert abs(values.mean() - exact) < 4 * values.std(ddof=1) / np.sqrt(60)
     covered = np.mean(np.abs(values - exact) < 1.96 * errors)
     assert 0.85 <= covered <= 1.0
+
+
+# -- sizes on trial --------------------------------------------------------------------------------
+
+
+def subsampling_of(problem: tp.Problem, method: str, hottest: float | None = None) -> Subsampling:
+    key = jax.random.key(0)
+    return Subsampling(problem, densities_of(problem), None, key, method == "stt", hottest, False)
+
+
+def test_sizes_that_are_too_far_apart_are_drawn_together():
+    found = subsampling_of(make_problem(ROWS), "stt")
+    betas = (0.1, 0.25, 0.5, 1.0)
+    near, far = (0.4, 0.4, 0.4), (0.9, 0.9, 0.9)
+    assert variances(np.array(near)).sum() < 12 < variances(np.array(far)).sum()
+    assert found.after_trial(betas, near) == betas
+    colder = found.after_trial(betas, far)
+    assert betas[0] < colder[0] < 1
+    assert colder[-1] == 1
+    assert len(colder) == len(betas)
+    # Where nothing lies between, what there is has to do.
+    last = (1 - 1 / ROWS, 1.0)
+    assert found.after_trial(last, (0.95,)) == last
+
+
+@pytest.mark.parametrize(("method", "hottest", "tried"), [
+    ("stt", None, True), ("stt", 0.1, False), ("spt", None, False),
+])  # fmt: skip
+def test_only_sizes_that_nobody_asked_for_are_tried(
+    method: str, hottest: float | None, tried: bool
+):
+    assert subsampling_of(make_problem(ROWS), method, hottest).tries_sizes is tried
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tries", [True, False])
+def test_a_pilot_that_was_deceived_is_found_out(tries: bool, monkeypatch: pytest.MonkeyPatch):
+    """It has chosen one row in a thousand; without a trial hardly a transition is accepted."""
+    far = tuple(float(n) / 4000 for n in (4, 22, 126, 711, 4000))
+    monkeypatch.setattr(Subsampling, "after_pilot", lambda *_: (False, far))
+    if not tries:
+        monkeypatch.setattr(Subsampling, "tries_sizes", False)
+    rows = np.random.default_rng(2).normal(size=(4000, 4))
+
+    def terms(x, rows):
+        return -0.5 * jnp.sum((rows - x[None]) ** 2, axis=1)
+
+    problem = tp.Problem(
+        lambda x: -0.5 * jnp.sum(x**2), terms, rows, lambda key: jax.random.normal(key, (4,))
+    )
+    options = SHORT | {"num_draws": 200, "num_warmup": 400, "move": "hmc"}
+    tree = tp.sample(problem, "stt", **options)
+    rate = float(tree["tempering"]["transition_rate"])
+    sizes = tree["tempering"]["size"].values
+    if tries:
+        assert sizes[0] > 100
+        assert rate > 0.1
+    else:
+        assert sizes[0] == 4
+        assert rate < 0.02

@@ -8,7 +8,8 @@
 
 Tempered transitions warm up as parallel tempering, whose swaps measure the barrier that spaces the
 rungs of a transition, and then change over. On nested subsamples a rung's size is part of its
-program, so sizes change between pilots and never during warm-up (subsampling.py). A `Stage`
+program, so sizes change between pilots and never during warm-up; those of a transition are tried by
+a last pilot (subsampling.py). A `Stage`
 together with the arrays it carries is all that a run knows, and the next stage is a pure function
 of both: a run resumed from any block goes the same way as one that was never stopped.
 """
@@ -176,11 +177,13 @@ class Plan:
         return Params(jnp.asarray(sizes), jnp.asarray(factor))
 
     def _after_pilot(self, stage: Stage, params: Params, state: PyTree) -> tuple[Stage, PyTree]:
+        if self.subsampling is not None and stage.chosen:
+            return self._after_trial(stage, params, state)
         if stage.index % 2 == 0:
             following = replace(stage, index=stage.index + 1, length=2 * stage.length)
             return following, self._carry(following, params, state)
         if self.subsampling is not None:
-            return self._after_subsampled_pilot(stage, params)
+            return self._after_subsampled_pilot(stage, params, state)
         barrier = float(np.sum(stage.rejection))
         num_rungs = len(stage.betas)
         wanted = rungs_for(barrier)
@@ -198,12 +201,43 @@ class Plan:
         lengths = rounds(self.num_warmup)
         return self._fresh(Stage("warm", 0, lengths[0], _floats(new), barrier=barrier), params)
 
-    def _after_subsampled_pilot(self, stage: Stage, params: Params) -> tuple[Stage, PyTree]:
+    def _after_subsampled_pilot(
+        self, stage: Stage, params: Params, state: PyTree
+    ) -> tuple[Stage, PyTree]:
         assert self.subsampling is not None
         again, betas = self.subsampling.after_pilot(stage.betas, stage.rejection, self.num_rungs)
-        params = self.subsampling.transplant(stage.betas, betas, params)
         if again:
+            params = self.subsampling.transplant(stage.betas, betas, params)
             return self._fresh(Stage("pilot", stage.index + 1, stage.length // 2, betas), params)
+        if self.subsampling.tries_sizes:
+            return self._trial(stage, betas, params, state)
+        return self._warm_up(stage, betas, params)
+
+    def _after_trial(self, stage: Stage, params: Params, state: PyTree) -> tuple[Stage, PyTree]:
+        """Warm-up at the sizes that were tried, or a trial of colder ones."""
+        assert self.subsampling is not None
+        betas = self.subsampling.after_trial(stage.betas, stage.rejection)
+        if betas != stage.betas:
+            return self._trial(stage, betas, params, state)
+        return self._warm_up(stage, betas, params)
+
+    def _trial(
+        self, stage: Stage, betas: tuple[float, ...], params: Params, state: PyTree
+    ) -> tuple[Stage, PyTree]:
+        """A pilot's chains at the sizes that it chose, each from the rung next to its own."""
+        assert self.subsampling is not None
+        old, new = np.asarray(stage.betas), np.asarray(betas)
+        nearest = np.abs(new[:, None] - old[None, :]).argmin(axis=1)
+        params = self.subsampling.transplant(stage.betas, betas, params)
+        trial = replace(stage, index=stage.index + 1, betas=betas, rejection=(), chosen=True)
+        positions = state.points.position[:, nearest]
+        return trial, self._carry(trial, params, self._start(trial, params, positions))
+
+    def _warm_up(
+        self, stage: Stage, betas: tuple[float, ...], params: Params
+    ) -> tuple[Stage, PyTree]:
+        assert self.subsampling is not None
+        params = self.subsampling.transplant(stage.betas, betas, params)
         barrier = float(np.sum(stage.rejection))
         lengths = rounds(self.num_warmup)
         return self._fresh(Stage("warm", 0, lengths[0], betas, barrier=barrier), params)

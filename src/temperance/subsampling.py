@@ -26,6 +26,10 @@ many steps that is cut into, and its acceptance is 2 Phi(-sqrt(V) / 2). The hott
 smallest size with V <= 4, where 0.32 are accepted; more heat would cost more than it gives. Since V
 is about 2 d log(N / n), that is little heat where parameters are many.
 
+**Sizes on trial.** Chains that are still on their way to a posterior swap easily, and a pilot of
+them sees less distance than there is. So a transition's sizes are tried by the same chains, from
+where the pilot left them. Where V comes out three times what it was to be, colder sizes are tried.
+
 **Steps.** A rung with n rows is about n^(-1/2) wide, so step sizes start in that proportion.
 """
 
@@ -52,6 +56,8 @@ from temperance.warmup import transplant
 MOST_RUNGS = 16
 # A tempered transition's variance of the log ratio, and the steps that it is cut into.
 TRANSITION_VARIANCE, TRANSITION_STEPS = 4.0, 4
+# How many times that variance a trial may find before sizes are taken for too far apart.
+TOO_FAR = 3.0
 # At this variance half of the swaps are rejected.
 SWAP_VARIANCE = 1.82
 # A rate of one would be an infinite variance; this is beyond what a pilot can tell from it.
@@ -162,7 +168,7 @@ class Subsampling:
             return True, self.initial(len(betas), middle)
         asked = num_rungs
         variance = levelled(sizes, variances(rates))
-        if self.transitions and self.hottest is None:
+        if self.tries_sizes:
             sizes, variance = colder_part(sizes, variance, TRANSITION_VARIANCE)
         total = float(variance.sum())
         if num_rungs is None and self.transitions:
@@ -174,6 +180,22 @@ class Subsampling:
         if asked is not None and len(shares) < asked:
             warn_of_merging(asked, self.sizes(shares))
         return False, shares
+
+    @property
+    def tries_sizes(self) -> bool:
+        """Whether sizes are tried before they are kept."""
+        return self.transitions and self.hottest is None
+
+    def after_trial(
+        self, betas: tuple[float, ...], rejection: tuple[float, ...]
+    ) -> tuple[float, ...]:
+        """The same shares, or the next ones to try."""
+        sizes, variance = self.num_rows * np.asarray(betas), variances(np.asarray(rejection))
+        if variance.sum() <= TOO_FAR * TRANSITION_VARIANCE:
+            return betas
+        colder = colder_part(sizes, levelled(sizes, variance), TRANSITION_VARIANCE)
+        shares = self.shares(cut_evenly(*colder, len(betas)))
+        return shares if len(shares) > 1 and shares[0] > betas[0] else betas
 
     # -- parameters ----------------------------------------------------------------------------
 
