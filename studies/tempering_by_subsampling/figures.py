@@ -12,6 +12,7 @@ from printed import OBSERVED_COST, TABLE_1, TABLE_2
 from settings import SAMPLERS, theory
 from sizes import PANELS
 from tables import EXTRA, MOVES, TABLE_ROWS, TITLES, flat
+from winners import METHODS, SINGLE_METHODS
 
 Rows = list[dict[str, Any]]
 COLOURS = {
@@ -187,18 +188,23 @@ def _gain_panel(axes: Any, rows: Rows, problem: str, move: str, by_size: dict[in
 
 
 def _winners(rows: Rows, path: Path) -> None:
-    """Tuned samplers by problem."""
+    """Tuned samplers by problem; hatched where all gradients are of single precision."""
     problems = list(dict.fromkeys((r["problem"], int(r["num_rows"])) for r in rows))
-    methods = list(dict.fromkeys(r["sampler"] for r in rows))
+    ran = {r["sampler"] for r in rows}
+    methods = [name for name in (*METHODS, *SINGLE_METHODS) if name in ran]
+    width = 0.85 / len(methods)
     figure, panels = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
     names = ("ess_per_cpu_second", "ess_per_thousand")
     labels = ("effective samples a CPU second", "effective samples a thousand full evaluations")
     for axes, name, label in zip(panels, names, labels, strict=True):
         for i, method in enumerate(methods):
             mine = {(r["problem"], int(r["num_rows"])): r for r in rows if r["sampler"] == method}
-            x = [p + 0.15 * (i - 2) for p, key in enumerate(problems) if key in mine]
+            aside = width * (i - 0.5 * (len(methods) - 1))
+            x = [p + aside for p, key in enumerate(problems) if key in mine]
             y = [mine[key][name] for key in problems if key in mine]
-            axes.bar(x, y, 0.14, color=COLOURS[method], label=method)
+            hatch = "////" if method in SINGLE_METHODS else None
+            colour = COLOURS[method.split()[0]]
+            axes.bar(x, y, width, color=colour, hatch=hatch, edgecolor="white", label=method)
         _log_axes(axes, "yscale")
         axes.set(ylabel=label)
         axes.set_xticks(range(len(problems)), [f"{p}\nN = {n}" for p, n in problems])
