@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from temperance._types import Key
+from temperance._types import Key, Point
 from temperance.prefix import PrefixLadder
 from temperance.problem import Problem
 
@@ -79,6 +79,17 @@ def draw_rungs(key: Key, ladder: PrefixLadder, shared: float) -> Array:
     keys = jax.random.split(key, ladder.num_rungs)
     draws = [draw_rung(k, ladder.data[:n], shared) for k, n in zip(keys, ladder.sizes, strict=True)]
     return jnp.stack(draws)
+
+
+class AtRung(eqx.Module):
+    """An exact draw at one rung, as a point that knows this rung's rows."""
+
+    ladder: PrefixLadder
+    rung: int = eqx.field(static=True)
+
+    def __call__(self, key: Key) -> Point:
+        x = draw_rungs(key, self.ladder, 0.0)[self.rung]
+        return self.ladder.at(self.rung).evaluate(x, gradient=False)
 
 
 def log_evidence(rows: np.ndarray, shared: float = 0.0) -> float:

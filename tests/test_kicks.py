@@ -16,10 +16,10 @@ import pytest
 from jaxtyping import Array
 from tests import broken_kicks as broken
 from tests.curved_rung import Kernel, params
-from tests.subsampled_rows import Terms, draw_prior, draw_rungs, log_prior, make_rows
+from tests.subsampled_rows import AtRung, Terms, draw_prior, log_prior, make_rows
 
 import temperance as tp
-from temperance._types import Key, Point
+from temperance._types import Point
 from temperance.errors import ArgumentError
 from temperance.geometric import GeometricLadder
 from temperance.ladder import Rung
@@ -51,17 +51,6 @@ def far_ladder(sizes: tuple[int, ...] = SIZES) -> PrefixLadder:
 
 def twin(kind: type[Hmc]) -> Hmc:
     return kind(STEPS, 0.2, (None,), "diagonal", (0.8,))
-
-
-class AtRung(eqx.Module):
-    """An exact draw at one rung."""
-
-    ladder: PrefixLadder
-    rung: int = eqx.field(static=True)
-
-    def __call__(self, key: Key) -> Point:
-        x = draw_rungs(key, self.ladder, 0.0)[self.rung]
-        return self.ladder.at(self.rung).evaluate(x, gradient=False)
 
 
 def of_point(point: Point) -> Array:

@@ -8,11 +8,10 @@ import pytest
 from jaxtyping import Array
 from tests import broken_position as broken
 from tests.curved_rung import DENSE, DIAGONAL, RUNG, Exact, Kernel, params, run, volume
-from tests.subsampled_rows import draw_rungs, make_ladder
+from tests.subsampled_rows import AtRung, make_ladder
 
-from temperance._types import Key, Point
+from temperance._types import Point
 from temperance.moves.hmc import Hmc, hmc
-from temperance.prefix import PrefixLadder
 from temperance.testing import Verdict, invariance, reversibility
 
 STEPS, SIZE = 3, 0.7
@@ -49,17 +48,6 @@ def test_invariance_rejects_slips_in_position_order(kind: type[Hmc], seed: int):
 # A hot and a cold rung of nested subsamples, both Gaussian and neither centred.
 
 SIZES = (2, 12)
-
-
-class AtRung(eqx.Module):
-    """An exact draw at one rung, as a point that knows this rung's rows."""
-
-    ladder: PrefixLadder
-    rung: int = eqx.field(static=True)
-
-    def __call__(self, key: Key) -> Point:
-        x = draw_rungs(key, self.ladder, 0.0)[self.rung]
-        return self.ladder.at(self.rung).evaluate(x, gradient=False)
 
 
 def of_point(point: Point) -> Array:

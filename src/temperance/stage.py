@@ -14,10 +14,10 @@ class Stage:
     betas: tuple[float, ...]
     rejection: tuple[float, ...] = ()
     barrier: float = float("nan")
-    chosen: bool = False  # sizes that a pilot has chosen, and now tries
     levels: tuple[float, ...] = ()  # those of the hot rungs, where energies are truncated
     lowest: float = float("nan")  # the lowest energy that was seen
     num_betas: int = 0  # of an anneal, which has more of them than there are rungs
+    chosen: bool = False  # sizes that a pilot has chosen, and now tries
 
     @property
     def name(self) -> str:
