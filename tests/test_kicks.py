@@ -232,6 +232,8 @@ def test_samplers_kick_in_single_precision_where_it_is_hot(sampler, seed: int):
     for single in ("never", "hot"):
         made = sampler(ladder, hmc(STEPS, single=single), tuned)
         state = made.init(draw_prior(jax.random.key(seed)))
+        program = str(jax.make_jaxpr(made.step)(jax.random.key(0), state))
+        assert ("f32[2]" in program) == (single == "hot")
         state, _ = eqx.filter_jit(made.step)(jax.random.key(seed + 1), state)
         ends.append(np.asarray(made.snapshot(state)["position"]))
     np.testing.assert_allclose(*ends, rtol=1e-4, atol=1e-4)
