@@ -16,7 +16,7 @@ from tests import small_runs
 from tests.small_runs import ROWS, by_hand, make_problem, terms
 
 import temperance as tp
-from temperance import checks
+from temperance.engine.loop import traces
 from temperance.errors import (
     ArgumentError,
     CheckpointError,
@@ -30,9 +30,9 @@ from temperance.errors import (
     TermsError,
     UnknownNameError,
 )
-from temperance.ladder import SingleRung
-from temperance.problem import densities_of
-from temperance.samplers.run import traces
+from temperance.ladders import starting_points as starts_module
+from temperance.ladders.ladder import SingleRung
+from temperance.problems.problem import densities_of
 
 NAN = float("nan")
 
@@ -430,7 +430,9 @@ def starts_of(problem: tp.Problem, gradient: bool = True) -> np.ndarray:
     densities = densities_of(problem)
     ladder = SingleRung(densities.whole)
     key = jax.random.key(0)
-    starts = checks.starting_points(ladder, problem, densities, key, (4, 3), gradient=gradient)
+    starts = starts_module.starting_points(
+        ladder, problem, densities, key, (4, 3), gradient=gradient
+    )
     return np.asarray(starts)
 
 
@@ -442,13 +444,13 @@ def test_where_some_draws_are_impossible_others_are_tried() -> None:
 
 
 def test_the_chain_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = checks._try_starts
+    honest = starts_module._try_starts
 
     def third_fails(*args: Any) -> Any:
         vectors, good = honest(*args)
         return vectors, good.at[7].set(False)
 
-    monkeypatch.setattr(checks, "_try_starts", third_fails)
+    monkeypatch.setattr(starts_module, "_try_starts", third_fails)
     with pytest.raises(StartError, match="chain 2: no starting point"):
         starts_of(make_problem())
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from rich.progress import track
 
-from temperance.boltzmann import BoltzmannMachine, relaxation
+from temperance.models.boltzmann import BoltzmannMachine, relaxation
 
 HERE = Path(__file__).resolve().parent
 NUM_SYSTEMS = 10

@@ -22,15 +22,15 @@ from fifty_problem import fifty_modes
 from modes import visits
 
 import temperance as tp
-from temperance.conductor import Conductor
-from temperance.equi_energy_plan import EquiEnergyPlan
-from temperance.jobs import TunedJob
-from temperance.mintee_plan import MinteePlan
-from temperance.plan import Plan
-from temperance.problem import densities_of
-from temperance.progress import reporter
-from temperance.samplers.run import block_size
-from temperance.work import work
+from temperance.engine.conductor import Conductor
+from temperance.engine.jobs import TunedJob
+from temperance.engine.loop import block_size
+from temperance.methods.equi_energy_plan import EquiEnergyPlan
+from temperance.methods.mintee_plan import MinteePlan
+from temperance.methods.plan import Plan
+from temperance.problems.problem import densities_of
+from temperance.programs.progress import reporter
+from temperance.results.work import work
 
 # Temperatures of the hottest rung.
 HOTTEST = {"pt": 250.0, "ee": 250.0, "mintee": 250.0, "spt": 250.0}

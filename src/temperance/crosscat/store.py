@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from temperance._version import __version__
+from temperance import __version__
 from temperance.errors import FileFormatError
 
 FORMAT = "temperance crosscat model"

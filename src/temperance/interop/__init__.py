@@ -1,0 +1,1 @@
+"""Models of PyMC and NumPyro as problems."""

@@ -1,0 +1,1 @@
+"""Markov kernels at one temperature."""

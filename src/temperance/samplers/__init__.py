@@ -1,0 +1,1 @@
+"""Samplers: how chains travel between the rungs of a ladder."""

@@ -1,0 +1,1 @@
+"""Estimates from draws: log evidence, diagnostics, weighted expectations. NumPy alone."""

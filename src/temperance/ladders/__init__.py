@@ -1,0 +1,1 @@
+"""Ladders of densities from hot to cold, and where their rungs stand."""

@@ -1,0 +1,1 @@
+"""Ready-made models: Gaussian processes and Boltzmann machines."""

@@ -1,0 +1,1 @@
+"""Gaussian-process regression: kernels, priors, the likelihood and its gradient, prediction."""

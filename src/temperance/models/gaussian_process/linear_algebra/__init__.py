@@ -1,0 +1,1 @@
+"""Factorisations of covariance matrices, called from compiled programs."""

@@ -1,0 +1,1 @@
+"""Moves that read a few rows a step: MINT in three versions, TunaMH, delayed acceptance."""

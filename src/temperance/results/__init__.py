@@ -1,0 +1,1 @@
+"""What a run returns: the tree of draws, its summary, expectations and citations."""

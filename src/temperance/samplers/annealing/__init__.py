@@ -1,0 +1,1 @@
+"""Annealed importance sampling, its schedules, and sequential Monte Carlo."""

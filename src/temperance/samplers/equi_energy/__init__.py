@@ -1,0 +1,1 @@
+"""Equi-energy samplers on all rows and on mini-batches."""

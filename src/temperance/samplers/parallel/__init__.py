@@ -1,0 +1,1 @@
+"""Parallel tempering, its swaps, and the refresh of nested subsamples."""
