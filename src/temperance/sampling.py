@@ -1,27 +1,32 @@
 """The front door: `sample(problem, method=...)`.
 
-    problem or target -> densities on vectors -> a job (pilot, warm-up, draws) -> blocks -> a tree
+    problem or target -> densities on vectors -> the method's stages -> blocks of draws -> a tree
 
 Everything that can be wrong with a call is found before anything long is compiled.
 """
 
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
 
 from temperance._types import Key, Options
+from temperance.engine import by_hand
 from temperance.engine.checkpoint import Store
 from temperance.engine.conductor import Conductor
 from temperance.engine.fingerprint import fingerprint
-from temperance.engine.jobs import HandJob, Job
 from temperance.engine.loop import block_size
+from temperance.engine.method import Call, Method, Shared
+from temperance.engine.options import parsed
+from temperance.engine.run import run
+from temperance.engine.stage import Stage
 from temperance.errors import ArgumentError
-from temperance.methods.by_name import job_by_name
-from temperance.methods.methods import METHODS, method_named, move_named
+from temperance.methods import METHODS, method_like, method_named
 from temperance.moves.move import AbstractMove
+from temperance.moves.named import move_named
 from temperance.problems.checks import check_count, check_problem, is_number
 from temperance.problems.problem import Densities, Problem, Target, densities_of
 from temperance.programs.compiled import traceable
@@ -67,38 +72,31 @@ def sample(
     began = time.monotonic()
     if not isinstance(problem, Problem | Target):
         raise ArgumentError(f"problem: wanted a Problem or a Target, got {type(problem).__name__}")
-    num_draws = check_count("num_draws", num_draws, 1)
-    num_warmup = check_count("num_warmup", num_warmup, 0)
-    num_chains = check_count("num_chains", num_chains, 1)
+    counts = {
+        "num_chains": check_count("num_chains", num_chains, 1),
+        "num_warmup": check_count("num_warmup", num_warmup, 0),
+        "num_draws": check_count("num_draws", num_draws, 1),
+    }
     seed = check_count("seed", seed, 0)
     if seed >= 2**63:
         raise ArgumentError(f"seed: wanted a whole number below 2**63, got {seed}")
     _check_limit("max_seconds", max_seconds)
     _check_limit("target_ess", target_ess)
     with scope(precision, cache):
-        by_rows = _reads_rows(method, move)
-        if isinstance(problem, Problem) and not by_rows:
-            refuse_sources(
-                problem.data, method if isinstance(method, str) else type(method).__name__
-            )
-        densities = densities_of(problem, by_rows=by_rows)
-        check_problem(problem, densities)
-        counts = {"num_chains": num_chains, "num_warmup": num_warmup, "num_draws": num_draws}
-        key = _key(seed)
         if isinstance(method, str):
             fitting = {"seed": seed, "progress": progress, "precision": precision}
-            job: Job = job_by_name(problem, densities, method, move, counts, key, options, fitting)
-            name = method
+            stages, shared, report = _by_name(
+                problem, method, move, options, counts, _key(seed), fitting
+            )
         else:
-            job = _by_hand(problem, densities, method, counts, key, options)
-            name = type(method).__name__
-        densities = job.densities
-        store = _open(checkpoint, problem, job, seed)
+            stages, shared, report = _by_hand(problem, method, options, counts, _key(seed))
+        call = shared.call
+        store = _open(checkpoint, shared, seed)
         try:
             with (
                 reporter(progress) as bars,
                 Conductor(
-                    block_size(num_chains, densities.layout.dimension),
+                    block_size(num_chains, call.dimension),
                     bars,
                     store,
                     max_seconds,
@@ -107,42 +105,55 @@ def sample(
                     began=began,
                 ) as conductor,
             ):
-                finished = job.run(conductor)
+                finished = run(stages, shared, conductor)
         finally:
             if store is not None:
                 store.close()
-            for source in sources_in(densities):
+            for source in sources_in(call.densities):
                 source.let_go()
         if conductor.stopped is not None:
             _tell(conductor, finished.num_draws, num_draws)
         facts = {
-            "method": name,
-            "move": repr(job.move),
+            "method": call.method,
+            "report": report.name,
+            "references": " ".join(dict.fromkeys((*report.references, *call.move.references))),
+            "move": repr(call.move),
             "seed": seed,
             "num_warmup": num_warmup,
             "precision": precision,
             "stopped": conductor.stopped or "",
             "seconds": time.monotonic() - began,
-            "num_rows": densities.num_rows,
+            "num_rows": call.densities.num_rows,
         }
-        return result_tree(problem, densities.layout, finished, facts)
+        return result_tree(problem, call.densities.layout, finished, report.report, facts)
 
 
-def _reads_rows(method: Any, move: str | AbstractMove | None) -> bool:
-    """Whether the run will look at a few rows a step, so that sources stay where they are."""
-    if not isinstance(method, str):
-        return isinstance(getattr(method, "move", None), AbstractMove) and method.move.reads_rows
-    return method == "mint" or move_named(move, method_named(method).move).reads_rows
+def _by_name(
+    problem: Problem | Target,
+    name: str,
+    move: str | AbstractMove | None,
+    options: Options,
+    counts: Options,
+    key: Key,
+    fitting: Options,
+) -> tuple[Sequence[Stage], Shared, Method]:
+    """What a method by name runs, what its stages share, and the method."""
+    method = method_named(name)
+    kernel = move_named(move, method.move)
+    densities = _densities(problem, name, method.reads_rows or kernel.reads_rows)
+    given = parsed(name, method.options, options)
+    kernel = traceable(kernel.placed(problem, densities.layout))
+    call = Call(problem, densities, kernel, given, **counts, key=key, method=name, fitting=fitting)
+    return method.stages, method.prepare(call), method
 
 
 def _by_hand(
-    problem: Problem | Target,
-    densities: Densities,
-    sampler: Any,
-    counts: dict[str, int],
-    key: Key,
-    options: Options,
-) -> HandJob:
+    problem: Problem | Target, sampler: Any, options: Options, counts: Options, key: Key
+) -> tuple[Sequence[Stage], Shared, Method]:
+    """The same for a sampler built by hand, which is run as it is."""
+    move = getattr(sampler, "move", None)
+    reads_rows = isinstance(move, AbstractMove) and move.reads_rows
+    densities = _densities(problem, type(sampler).__name__, reads_rows)
     parts = ("init", "step", "snapshot", "trail", "params", "move", "ladder")
     if isinstance(sampler, type) or not all(hasattr(sampler, name) for name in parts):
         raise ArgumentError(
@@ -155,21 +166,30 @@ def _by_hand(
             f"options {others} belong to methods by name; a sampler built by hand holds its own"
         )
     sweeps = check_count("sweeps_per_draw", options.get("sweeps_per_draw", 1), 1)
-    return HandJob(
-        problem, densities, traceable(sampler), key=key, sweeps_per_draw=sweeps, **counts
-    )
+    sampler, name = traceable(sampler), type(sampler).__name__
+    call = Call(problem, densities, sampler.move, None, **counts, key=key, method=name)
+    return by_hand.STAGES, by_hand.HandBuilt(call, sampler, sweeps), method_like(sampler)
 
 
-def _open(
-    checkpoint: str | Path | None, problem: Problem | Target, job: Job, seed: int
-) -> Store | None:
+def _densities(problem: Problem | Target, method: str, by_rows: bool) -> Densities:
+    """The problem on vectors, checked; with `by_rows` sources stay where they are."""
+    if isinstance(problem, Problem) and not by_rows:
+        refuse_sources(problem.data, method)
+    densities = densities_of(problem, by_rows=by_rows)
+    check_problem(problem, densities)
+    return densities
+
+
+def _open(checkpoint: str | Path | None, shared: Shared, seed: int) -> Store | None:
     """The checkpoint, if it is wanted and belongs to this run."""
     if checkpoint is None:
         return None
+    problem = shared.call.problem
     data = problem.data if isinstance(problem, Problem) else None
-    if job.move.reads_rows:
+    if shared.call.move.reads_rows:
         data = left_in_place(data, lambda leaf: leaf)
-    return Store.open(checkpoint, fingerprint(job.functions(), data, job.identity, seed))
+    parts = fingerprint(shared.functions(), data, shared.identity(), seed)
+    return Store.open(checkpoint, parts)
 
 
 def _key(seed: int) -> Key:

@@ -10,31 +10,10 @@ from typing import Any
 from temperance.bases.advi import advi, local_fits
 from temperance.bases.bridge import rebased
 from temperance.bases.fit import Fit
-from temperance.errors import ArgumentError, unknown_name
-from temperance.methods.methods import Method
 from temperance.problems.problem import Densities, Problem, Target
 
 FITTED = {"advi": advi, "fits": local_fits}
 PRIOR = "prior"
-
-
-def base_asked(problem: Problem | Target, densities: Densities, method: Method, given: Any) -> Any:
-    """The base that a call wants fitted, by name, or brings; None for the densities' own."""
-    if given is None:
-        comes_with = isinstance(problem, Target) or method.base != "fitted"
-        return None if comes_with and densities.hot is not None else "fits"
-    if not isinstance(given, str):
-        return given
-    if given not in (PRIOR, *FITTED):
-        raise unknown_name("base", given, (PRIOR, *FITTED))
-    if given != PRIOR:
-        return given
-    if densities.hot is None:
-        raise ArgumentError(
-            "base: this Target has none of its own: give Target(..., base=Gaussian(mean, "
-            "covariance)), or base='fits'"
-        )
-    return None
 
 
 def with_base(

@@ -154,16 +154,19 @@ def methods() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from temperance.methods.methods import METHODS, MOVES
+    from temperance.engine.options import words_of
+    from temperance.methods import METHODS
+    from temperance.moves.named import MOVES
 
     table = Table(
         "method", "what it is", "options (--set name=value)", "log Z", "papers", show_lines=True
     )
     for method in METHODS.values():
-        options = "\n".join(f"[bold]{name}[/]  {words}" for name, words in method.options.items())
+        known = words_of(method.options)
+        options = "\n".join(f"[bold]{name}[/]  {words}" for name, words in known.items())
         table.add_row(
             f"[bold]{method.name}[/]", method.summary, options or "-",
-            "yes" if method.evidence else "no", "\n".join(method.references) or "-",
+            "yes" if method.report.gives_evidence else "no", "\n".join(method.references) or "-",
         )  # fmt: skip
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(table)

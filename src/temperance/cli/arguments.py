@@ -35,7 +35,7 @@ def parse_move(text: str) -> Any:
     """A move by name, or by a call with literal keywords; nothing is evaluated."""
     if "(" not in text:
         return text
-    from temperance.methods.methods import MOVES
+    from temperance.moves.named import MOVES
 
     wanted = f"--move: wanted a name or a call such as 'hmc(num_steps=10)', got {text!r}"
     try:

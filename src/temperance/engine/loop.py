@@ -6,11 +6,13 @@ carried, so that where a block ends does not change a single bit of what is draw
 resumed or lengthened anywhere.
 """
 
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Int, PyTree
 
@@ -20,6 +22,9 @@ from temperance.programs.compiled import compiled
 
 # Counts how often the loop is traced, for tests that nothing compiles twice.
 traces: dict[str, int] = {"run": 0}
+# Sweeps of a draw that log evidence hears of. Their number is part of a program; that of the sweeps
+# is not, so that any number of them from here on runs what is already compiled.
+MOST_TRAIL = 4
 # What infos say for warm-up's ears only: as long as a position, for every rung of every step.
 UNKEPT = ("slope",)
 
@@ -147,3 +152,40 @@ def run_block(
 def block_size(num_chains: int, dimension: int) -> int:
     """How many draws the buffers hold: a few megabytes' worth, by the problem's shape alone."""
     return int(min(256, max(16, 2**20 // (num_chains * max(dimension, 1)))))
+
+
+@eqx.filter_jit
+def start_chains(sampler: Any, positions: PyTree, replicas: bool) -> PyTree:
+    """The state of every chain at its position, or at its replicas' positions."""
+    return jax.vmap(sampler.init_replicas if replicas else sampler.init)(positions)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """How the blocks of one stage are made: its methods are what a conductor calls."""
+
+    sampler: Any
+    key: Key
+    sweeps_per_draw: int
+    size: int
+
+    def draw(self, carry: PyTree, start: int, count: int) -> tuple[PyTree, dict[str, np.ndarray]]:
+        """Draws `start` to `start + count`."""
+        first = start * self.sweeps_per_draw
+        carry, draws = self._run(carry, first, count, self.sweeps_per_draw, learns=False)
+        return carry, {name: np.asarray(values)[:count] for name, values in draws.items()}
+
+    def learn(self, carry: PyTree, start: int, count: int) -> tuple[PyTree, dict[str, np.ndarray]]:
+        """Steps of warm-up: one draw of many steps, which is thrown away."""
+        return self._run(carry, start, 1, count, learns=True)[0], {}
+
+    def _run(
+        self, carry: PyTree, first: int, count: int, thin: int, *, learns: bool
+    ) -> tuple[PyTree, dict[str, Any]]:
+        state, adaptation = carry
+        numbers = jnp.asarray(first), jnp.asarray(count), jnp.asarray(thin), jnp.asarray(learns)
+        state, adaptation, draws = run_block(
+            self.sampler, state, adaptation, self.key, *numbers, self.size,
+            min(self.sweeps_per_draw, MOST_TRAIL),
+        )  # fmt: skip
+        return (state, adaptation), draws

@@ -1,1 +1,73 @@
-"""The methods that `sample` knows by name."""
+"""The methods that `sample` knows by name: one file each, and one line here."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from temperance.engine.method import Method
+from temperance.errors import ArgumentError, unknown_name
+from temperance.methods import (
+    ais,
+    bdmc,
+    ee,
+    gibbs_ct,
+    joint_ct,
+    mint,
+    mintee,
+    plain,
+    pt,
+    spt,
+    st,
+    stt,
+    tt,
+)
+from temperance.methods.report.piece import Report
+
+# In the order in which they are shown.
+BUILT_IN = (plain, pt, spt, tt, stt, joint_ct, gibbs_ct, st, ais, bdmc, mint, mintee, ee)
+METHODS: dict[str, Method] = {}
+
+
+def register(method: Method) -> Method:
+    """Let `sample` know a method by its name, which nobody else may have."""
+    if not isinstance(method, Method):
+        raise ArgumentError(f"method: wanted a Method, got {method!r}")
+    if method.name in METHODS:
+        raise ArgumentError(
+            f"method {method.name!r}: this name is taken; give another, or see METHODS for what "
+            "there is"
+        )
+    METHODS[method.name] = method
+    return method
+
+
+for module in BUILT_IN:
+    register(module.METHOD)
+
+
+def method_named(name: Any) -> Method:
+    """The method of that name."""
+    if name not in METHODS:
+        raise unknown_name("method", name, METHODS)
+    return METHODS[name]
+
+
+def method_like(sampler: Any) -> Method:
+    """The method whose runs those of a sampler built by hand are like, for its report.
+
+    It is the one that draws by the sampler's type, on the most special of its ladder's types;
+    `plain`, whose report says what every run can say, where there is none.
+    """
+    fitting = [one for one in METHODS.values() if isinstance(sampler, one.sampler)]
+    kinds = type(sampler.ladder).__mro__
+    fitting = [one for one in fitting if one.ladder in kinds]
+    return min(fitting, key=lambda one: kinds.index(one.ladder), default=plain.METHOD)
+
+
+def report_of(attrs: Mapping[str, Any]) -> Report:
+    """The report of a saved run, by what its file says of it."""
+    name = attrs.get("report", attrs.get("method"))
+    if name in METHODS:
+        return METHODS[name].report
+    # Files of earlier versions name the class of a sampler that was built by hand.
+    like = [one for one in METHODS.values() if one.sampler.__name__ == name]
+    return (like[0] if like else plain.METHOD).report

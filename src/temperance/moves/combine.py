@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from temperance._types import Key, Point
@@ -65,6 +66,9 @@ class Repeat(AbstractMove):
 
     def keepsakes(self, point: Point, weigh: Weigh | None = None) -> dict[str, Array]:
         return self.move.keepsakes(point, weigh)
+
+    def fast_index(self, layout: Layout) -> np.ndarray:
+        return self.move.fast_index(layout)
 
     def draw_start(self) -> Any:
         return self.move.draw_start()

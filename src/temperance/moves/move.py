@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from temperance._types import Key, Point
@@ -125,6 +126,10 @@ class AbstractMove(eqx.Module):
         `weigh` says by name what a state of given components counts for, where draws are weighted.
         """
         return {}
+
+    def fast_index(self, layout: Layout) -> np.ndarray:
+        """Of a move that gathers: where the coordinates are in which its states differ."""
+        raise MoveError(f"{type(self).__name__} gathers no states")
 
     def draw_start(self) -> Callable[[Key], Float[Array, " d"]] | None:
         """Where to start, as a vector, if the move knows better than the prior."""

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from temperance import __version__
+from temperance.methods import report_of
 from temperance.reports import run_figures as figures
 from temperance.reports.page import code, page, paragraph, picture, section, table, warnings
 from temperance.results.cite import cite
@@ -65,39 +66,47 @@ def _marginals(tree: Any) -> str:
 
 
 def _tempering(tree: Any) -> list[str]:
-    if "tempering" not in tree.children:
-        return []
-    ladder = tree["tempering"].dataset
-    parts = []
-    if "swap_acceptance" in ladder:
-        got = float(ladder["round_trips"].mean()) / tree["posterior"].sizes["draw"]
-        parts = [
-            picture(
-                figures.ladder(ladder),
-                "Even bars mean a well-spaced ladder; the barrier says how many rungs it wants "
-                "(about twice as many as the barrier).",
-            ),
-            picture(
-                figures.replica_paths(ladder),
-                f"Where replicas go. {got:.3f} round trips a draw in each chain.",
-            ),
-        ]
-    if "visits" in ladder:
-        parts.append(
-            picture(
-                figures.temperatures(tree),
-                "A chain that goes to and fro between base and target sees every mode on its way.",
-            )
-        )
-    if "transition_rate" in ladder:
-        parts.append(
-            picture(
-                figures.transitions(tree),
-                "Each transition climbs the whole ladder and comes back; it is accepted with "
-                "probability min(1, exp of this ratio).",
-            )
-        )
+    """The pictures that the method's report names."""
+    names = report_of(tree.attrs).pictures
+    parts = [picture(*PICTURES[name](tree)) for name in names]
     return [section("The ladder", *parts)] if parts else []
+
+
+def _ladder(tree: Any) -> tuple[Any, str]:
+    words = (
+        "Even bars mean a well-spaced ladder; the barrier says how many rungs it wants "
+        "(about twice as many as the barrier)."
+    )
+    return figures.ladder(tree["tempering"].dataset), words
+
+
+def _replica_paths(tree: Any) -> tuple[Any, str]:
+    ladder = tree["tempering"].dataset
+    got = float(ladder["round_trips"].mean()) / tree["posterior"].sizes["draw"]
+    words = f"Where replicas go. {got:.3f} round trips a draw in each chain."
+    return figures.replica_paths(ladder), words
+
+
+def _temperatures(tree: Any) -> tuple[Any, str]:
+    words = "A chain that goes to and fro between base and target sees every mode on its way."
+    return figures.temperatures(tree), words
+
+
+def _transitions(tree: Any) -> tuple[Any, str]:
+    words = (
+        "Each transition climbs the whole ladder and comes back; it is accepted with "
+        "probability min(1, exp of this ratio)."
+    )
+    return figures.transitions(tree), words
+
+
+# By the names that pieces of a report have for them.
+PICTURES = {
+    "ladder": _ladder,
+    "replica paths": _replica_paths,
+    "temperatures": _temperatures,
+    "transitions": _transitions,
+}
 
 
 def _evidence(tree: Any) -> list[str]:

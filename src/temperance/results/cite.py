@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from temperance.methods.methods import METHODS, MOVE_REFERENCES
+from temperance.methods import METHODS
 from temperance.results.references import REFERENCES
 
 # Of the models of tables, by name.
@@ -18,7 +18,9 @@ def cite(tree: Any) -> str:
     table = getattr(tree, "model", None)
     if isinstance(table, str) and table in TABLE_REFERENCES:
         return "\n\n".join(REFERENCES[key] for key in TABLE_REFERENCES[table])
-    method, move = tree.attrs.get("method", ""), tree.attrs.get("move", "")
-    keys = list(METHODS[method].references) if method in METHODS else []
-    keys += [key for name, found in MOVE_REFERENCES.items() if name in move for key in found]
-    return "\n\n".join(REFERENCES[key] for key in dict.fromkeys(keys))
+    keys = tree.attrs.get("references")
+    if keys is None:
+        # Files of earlier versions name their method alone.
+        method = METHODS.get(tree.attrs.get("method", ""))
+        keys = "" if method is None else " ".join(method.references)
+    return "\n\n".join(REFERENCES.get(key, key) for key in keys.split())

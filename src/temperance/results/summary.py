@@ -11,17 +11,10 @@ from typing import Any
 import numpy as np
 
 from temperance.estimates.diagnostics import ess_between, rhat_between
-from temperance.moves.minibatch.batch_law import flattening
-from temperance.results.rings import ring_facts, ring_warnings
-from temperance.results.travels import bound_facts, travel_facts, travel_warnings
+from temperance.methods import report_of
 from temperance.results.weighted_table import weighted_table
 
 RHAT, ESS_PER_CHAIN = 1.01, 100
-# Uncorrected noise of this variance flattens by about 8 %; this share of steps may be doubtful.
-SMALL_NOISE, DOUBTFUL = 0.04, 0.01
-# Beyond this the log of a mean is no longer near its expansion.
-LARGE_ERROR = 0.5
-LOW_SWAP, FEW_TRIPS, LOW_TRANSITION = 0.1, 5, 0.05
 
 
 @dataclass(frozen=True)
@@ -48,12 +41,20 @@ class Summary:
 
 def summary(tree: Any) -> Summary:
     """ArviZ's table, round trips, barrier and swap rates, and warnings in words."""
+    report = report_of(tree.attrs)
+    table = weighted_table(tree) if report.weighted else equal_table(tree)
+    facts = _facts(tree) | report.facts(tree)
+    found = _chain_warnings(tree, table)
+    if tree.attrs.get("stopped") in ("interrupted", "max_seconds"):
+        found.append(f"the run stopped early ({tree.attrs['stopped']}): {facts['chains x draws']}")
+    found += report.warnings(tree)
+    return Summary(table, facts, found + _support_warnings(tree))
+
+
+def equal_table(tree: Any) -> Any:
+    """ArviZ's table, with paper 1's diagnostics between chains beside it."""
     from temperance.results.arviz import summary_table
 
-    facts = _facts(tree)
-    if "log_weight" in tree["sample_stats"].dataset:
-        table = weighted_table(tree)
-        return Summary(table, facts, _warnings(tree, table, facts))
     table = summary_table(tree)
     posterior = tree["posterior"].dataset
     between = {"rhat_between": rhat_between, "ess_between": ess_between}
@@ -63,7 +64,7 @@ def summary(tree: Any) -> Summary:
                 np.ravel(measure(posterior[variable].values)) for variable in posterior.data_vars
             ]
             table[name] = np.concatenate(columns)
-    return Summary(table, facts, _warnings(tree, table, facts))
+    return table
 
 
 def _facts(tree: Any) -> dict[str, Any]:
@@ -77,63 +78,7 @@ def _facts(tree: Any) -> dict[str, Any]:
     }
     if tree.attrs.get("num_row_evaluations"):
         facts["row evaluations"] = float(tree.attrs["num_row_evaluations"])
-    if "tempering" in tree.children:
-        ladder = tree["tempering"].dataset
-        if "noise_variance" in ladder:
-            return facts | _noise_facts(ladder)
-        if "rung" in ladder["step_size"].dims and ("beta" in ladder or "kish" not in ladder):
-            facts["rungs"] = ladder.sizes["rung"]
-        if "size" in ladder:
-            facts["rows by rung"] = ladder["size"].values
-        if "swap_acceptance" in ladder:
-            facts["round trips by chain"] = ladder["round_trips"].values
-            facts["communication barrier"] = float(ladder["barrier"])
-            facts["swap acceptance"] = ladder["swap_acceptance"].values
-        facts |= ring_facts(ladder) | travel_facts(ladder)
-        if "transition_rate" in ladder:
-            facts["transitions accepted"] = float(ladder["transition_rate"])
-    elif "batch_raised" in tree["sample_stats"].dataset:
-        facts["steps that read all rows"] = float(tree["sample_stats"]["batch_raised"].mean())
-    if "evidence" in tree.children:
-        for row in tree["evidence"]["estimator"].values:
-            chosen = tree["evidence"].dataset.sel(estimator=row)
-            facts[f"log evidence ({row})"] = (
-                f"{float(chosen['log_evidence']):.4f} +- {float(chosen['error']):.4f}"
-            )
-        facts |= bound_facts(tree["evidence"].dataset)
     return facts
-
-
-def _noise_facts(batches: Any) -> dict[str, Any]:
-    beta = float(batches["beta"].values[0])
-    return {
-        "law": f"the posterior to the power 1/T, T = {1 / beta:.4g} (and not the posterior)",
-        "rows of a batch": int(batches["size"].values[0]),
-        "variance of the noise": float(batches["noise_variance"]),
-        "steps with a larger batch": float(batches["raised_rate"]),
-        "steps to be trusted": float(batches["trusted_rate"]),
-    }
-
-
-def _warnings(tree: Any, table: Any, facts: dict[str, Any]) -> list[str]:
-    found = [*_chain_warnings(tree, table)]
-    if tree.attrs.get("stopped") in ("interrupted", "max_seconds"):
-        found.append(f"the run stopped early ({tree.attrs['stopped']}): {facts['chains x draws']}")
-    if "tempering" in tree.children:
-        found += _ladder_warnings(tree["tempering"].dataset, tree["posterior"].sizes["draw"])
-    elif "batch_trusted" in tree["sample_stats"].dataset:
-        found += _bound_warnings(tree["sample_stats"].dataset)
-    if "evidence" in tree.children:
-        found += _evidence_warnings(tree["evidence"].dataset)
-    lost = tree.attrs.get("num_impossible", 0.0)
-    steps = tree.attrs.get("num_evaluations", 0.0)
-    if lost:
-        found.append(
-            f"{lost:.0f} proposals, in {steps:.3g} evaluations, ended where the log density is "
-            "-inf: outside of the support, or where a covariance matrix is not positive definite. "
-            "The draws are right; if there are many, a larger jitter or other coordinates help"
-        )
-    return found
 
 
 def _chain_warnings(tree: Any, table: Any) -> list[str]:
@@ -166,101 +111,17 @@ def _chain_warnings(tree: Any, table: Any) -> list[str]:
     return found
 
 
-def _ladder_warnings(ladder: Any, num_draws: int) -> list[str]:
-    found = _noise_warnings(ladder) if "noise_variance" in ladder else []
-    if "swap_acceptance" in ladder:
-        rates = ladder["swap_acceptance"].values
-        worst = int(np.argmin(rates))
-        if rates[worst] < LOW_SWAP:
-            found.append(
-                f"rungs {worst} and {worst + 1} hardly swap ({rates[worst]:.1%}): replicas "
-                f"cannot pass; give more than {len(rates) + 1} rungs, or warm up longer"
-            )
-        trips = ladder["round_trips"].values
-        if trips.min() < FEW_TRIPS:
-            found.append(
-                f"a chain made {int(trips.min())} round trips in {num_draws} draws: how often it "
-                "visits each mode is not yet to be trusted; draw more, or give more rungs"
-            )
-    if "transition_rate" in ladder and float(ladder["transition_rate"]) < LOW_TRANSITION:
-        found.append(
-            f"only {float(ladder['transition_rate']):.1%} of tempered transitions were accepted: "
-            "give more rungs (num_rungs=) or a longer move at each"
-        )
-    if "left_behind" in ladder and ladder["left_behind"].any():
-        left = ladder["left_behind"].values
-        found.append(
-            f"{int(left.sum())} of {left.size} replicas ended warm-up where no draw ever was: "
-            f"there may be modes that the {'jumps' if 'level' in ladder else 'transitions'} do not "
-            "reach, and nothing here says how much they weigh; heat further (hottest=), or use "
-            "parallel tempering"
-        )
-    return found + ring_warnings(ladder) + travel_warnings(ladder, num_draws)
-
-
-def _bound_warnings(stats: Any) -> list[str]:
-    doubtful = 1 - float(stats["batch_trusted"].mean())
-    if not doubtful:
+def _support_warnings(tree: Any) -> list[str]:
+    lost = tree.attrs.get("num_impossible", 0.0)
+    if not lost:
         return []
     words = (
-        f"in {doubtful:.2%} of steps a row changed by more than its bound allows: the draws are "
-        "not from the posterior, and by how much nobody knows; check that the bounds are of these "
-        "terms and of these rows in their order, or give larger ones"
+        f"{lost:.0f} proposals, in {tree.attrs.get('num_evaluations', 0.0):.3g} evaluations, ended "
+        "where the log density is -inf: outside of the support, or where a covariance matrix is "
+        "not positive definite. The draws are right; if there are many, a larger jitter or other "
+        "coordinates help"
     )
     return [words]
-
-
-def _noise_warnings(batches: Any) -> list[str]:
-    variance = float(batches["noise_variance"])
-    noise = str(batches["noise_variance"].attrs["noise"])
-    doubtful = 1 - float(batches["trusted_rate"])
-    found = []
-    if noise == "common" and variance > SMALL_NOISE:
-        found.append(
-            f"the batch's noise has variance {variance:.2g}, and nothing is done about it: the law "
-            "of the draws is flatter than stated, for typical steps by a factor of about "
-            f"{float(flattening(variance)):.2f}; use noise='penalty'"
-        )
-    if noise == "pseudo-marginal" and doubtful > DOUBTFUL:
-        found.append(
-            f"the log density of a state's own batch varies by {variance:.2g}: lucky batches "
-            f"stick, and the draws' law is tilted by up to exp({0.5 * variance:.2g}) where rows "
-            "vary more; give a smaller alpha, exchange= rows, or noise='penalty'"
-        )
-    if noise == "penalty" and doubtful > DOUBTFUL:
-        found.append(
-            f"in {doubtful:.0%} of steps the batch was too noisy for the penalty to make it good, "
-            "even after it grew: the stated law cannot be trusted; give a larger batch_size or "
-            "most_rows, or a smaller alpha"
-        )
-    return found
-
-
-def _evidence_warnings(evidence: Any) -> list[str]:
-    values, errors = evidence["log_evidence"].values, evidence["error"].values
-    if len(values) == 1 or "reverse" in evidence["estimator"].values:
-        return _weight_warnings(evidence)
-    if not np.isfinite(errors).all():
-        return ["log evidence has no error bar: some neighbouring rungs share no draws; add rungs"]
-    gap, error = abs(values[0] - values[1]), float(np.hypot(errors[0], errors[1]))
-    if gap > 4 * error:
-        return [f"the two estimates of log evidence differ by {gap:.2f}, far beyond their errors"]
-    return []
-
-
-def _weight_warnings(evidence: Any) -> list[str]:
-    """Of one estimate, or of two bounds, which may well differ."""
-    values, errors = evidence["log_evidence"].values, evidence["error"].values
-    if not np.isfinite(values).all() or not np.isfinite(errors).all():
-        return ["log evidence has no error bar: the weights of nearly all draws are zero"]
-    worst = float(errors.max())
-    if worst > LARGE_ERROR:
-        words = (
-            f"log evidence has a standard error of {worst:.2g}, too large for it to be one: a few "
-            "draws have nearly all of the weight; give more rungs, or a base nearer to the target"
-        )
-        return [words]
-    return []
 
 
 def _show(value: Any) -> str:

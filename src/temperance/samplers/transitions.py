@@ -31,6 +31,7 @@ from temperance.errors import MoveError
 from temperance.ladders.ladder import AbstractLadder, Rungs, fold_rungs
 from temperance.ladders.prefix import PrefixLadder
 from temperance.moves.move import AbstractMove, Info, Params, acceptance_of, refuse_few_rows
+from temperance.programs.random_streams import Sweep, stream
 
 
 class TransitionState(NamedTuple):
@@ -104,7 +105,7 @@ class TemperedTransitions(eqx.Module):
         key_target, key_hottest, key_climb, key_descend, key_accept = jax.random.split(key, 5)
         ladder = self.ladder
         if isinstance(ladder, PrefixLadder):
-            ladder = ladder.reshuffled(jax.random.fold_in(key, 1)).cut()
+            ladder = ladder.reshuffled(stream(key, Sweep.ROWS)).cut()
         start, at_target = state.point._replace(memory=None), None
         if not self.move.gathers:
             start, at_target = self._move(ladder, key_target, state.point, top)

@@ -85,24 +85,6 @@ class Adaptation(NamedTuple):
         )
 
 
-class Settled(NamedTuple):
-    """Parameters that learn nothing more: what a sampler that only draws carries.
-
-    `left` is where warm-up left its replicas, by chain and rung, or NaN if it had none.
-    """
-
-    values: Params
-    left: Float[Array, "chains rungs d"]
-
-    def params(self, learning: Bool[Array, ""] | bool = False) -> Params:
-        """Always the same."""
-        return self.values
-
-    def after(self, sampler: Any, state: PyTree, info: Any) -> "Settled":
-        """Nothing is learnt."""
-        return self
-
-
 @eqx.filter_jit
 def begin(sampler: Any, state: PyTree) -> Adaptation:
     """A round's start, from the sampler's parameters and the chains' states."""

@@ -18,12 +18,11 @@ import numpy as np
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Bool, Float, PyTree
 
-from temperance._types import Options
-from temperance.engine.stage import Stage
 from temperance.ladders.ladder import weighted
-from temperance.methods.plan import Plan
 from temperance.moves.move import Params
-from temperance.warmup.adaptation import Adaptation
+from temperance.warmup.adaptation import Adaptation, begin
+from temperance.warmup.power_rungs import PowerRungs
+from temperance.warmup.rounds import Betas
 
 
 class Weighing(NamedTuple):
@@ -60,20 +59,30 @@ def _possible(values: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class WeighingPlan(Plan):
-    """A plan whose rungs of parallel tempering carry a `Weighing`; `log_zeta` is kept if given.
+class Stops(Betas):
+    """Rungs, and how many betas an anneal has, which are more; 0 where nothing anneals."""
 
-    Where rows are added instead of heat nothing is weighed: the draws need no weights.
-    """
+    num_betas: int = 0
+
+
+@dataclass(frozen=True)
+class WeighedRungs(PowerRungs):
+    """Rungs that are powers, and weighed; `log_zeta` is log Z where it is given, and kept."""
 
     log_zeta: float | None = None
 
-    def own(self) -> Options:
-        return {"log_zeta": self.log_zeta}
+    rungs = Stops
 
-    def _carry(self, stage: Stage, params: Params, state: PyTree) -> PyTree:
-        state, inner = super()._carry(stage, params, state)
-        if self.subsampling is not None:
-            return state, inner
-        nothing = jnp.full((len(stage.betas) - 1,), -jnp.inf, params.step_size.dtype)
-        return state, Weighing(inner, nothing, nothing)
+    def learns(self, sampler: Any, state: PyTree) -> Weighing:
+        params = sampler.params
+        nothing = jnp.full((sampler.num_rungs - 1,), -jnp.inf, params.step_size.dtype)
+        return Weighing(begin(sampler, state), nothing, nothing)
+
+    def tuning(self, learnt: Weighing) -> Adaptation:
+        return learnt.inner
+
+    def log_z(self, learnt: Weighing | None, betas: tuple[float, ...]) -> np.ndarray:
+        """Log Z of every rung: as given, as weighed, or 0 where nothing is known."""
+        if self.log_zeta is not None:
+            return self.log_zeta * np.asarray(betas)
+        return np.zeros(len(betas)) if learnt is None else learnt.log_z()

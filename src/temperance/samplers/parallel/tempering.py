@@ -28,6 +28,7 @@ from temperance.errors import ArgumentError, MoveError, unknown_name
 from temperance.ladders.ladder import AbstractLadder, AbstractUniformLadder, Rung, map_rungs
 from temperance.ladders.prefix import PrefixLadder
 from temperance.moves.move import AbstractMove, Info, Params, refuse_few_rows
+from temperance.programs.random_streams import Sweep, stream
 from temperance.samplers.parallel.lifted_swaps import lifted_swaps
 from temperance.samplers.parallel.refresh import exchange_rows
 from temperance.samplers.parallel.swaps import SCHEMES, Swaps, swap_rounds
@@ -157,7 +158,7 @@ class ParallelTempering(eqx.Module):
         state = self._communicate(state, points, swaps)
         if state.order is not None:
             assert isinstance(ladder, PrefixLadder)
-            key_refresh = jax.random.fold_in(key, 1)
+            key_refresh = stream(key, Sweep.ROWS)
             points, places, refreshed = exchange_rows(
                 key_refresh, ladder, state.points, self.refresh
             )

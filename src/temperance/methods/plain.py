@@ -1,0 +1,37 @@
+"""`plain`: the inner move alone, the baseline of every tempered method."""
+
+from dataclasses import dataclass, replace
+
+from temperance.engine.method import Call, Method
+from temperance.ladders.ladder import AbstractLadder
+from temperance.methods.report.batches import Batches
+from temperance.methods.report.piece import Report
+from temperance.methods.report.rungs import Draws
+from temperance.samplers.plain import Plain
+from temperance.warmup.one_rung import OneRung
+from temperance.warmup.rounds import Draw, WarmUp
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """It has none."""
+
+
+def prepare(call: Call) -> OneRung:
+    """One rung, from where the move wants to start."""
+    start = call.move.draw_start()
+    if start is not None:
+        call = replace(call, densities=replace(call.densities, draw=start))
+    return OneRung(call)
+
+
+METHOD = Method(
+    name="plain",
+    summary="the inner move alone",
+    options=Options,
+    prepare=prepare,
+    stages=(WarmUp(), Draw()),
+    report=Report((Draws(), Batches())),
+    sampler=Plain,
+    ladder=AbstractLadder,
+)

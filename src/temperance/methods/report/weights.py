@@ -1,0 +1,201 @@
+"""What runs with weighted draws tell: chains that travel the temperatures, and anneals.
+
+Chains that travel the temperatures (ST, both CTs) weigh their draws for the target and for the
+base. What the base weights say of the base's own moments, which are known, is a check of the
+run. It is necessary and not sufficient: a base that knows one mode only is met by a chain that
+never saw the others (paper 4, equation 22; a base on one of two modes passes with log Z off by
+0.31 in a worked example).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from scipy.special import ndtr
+
+from temperance.estimates.weighted import kish, log_mean_weight, log_ratio, weighted_mean
+from temperance.methods.report.evidence import WeightedEvidence, estimates
+from temperance.methods.report.piece import Arrays, Piece, tempering
+from temperance.problems.gaussian import Gaussian
+from temperance.programs.random_streams import probe_key
+
+NUM_BINS = 10
+# Draws of a base whose moments nobody knows; how unlikely a disagreement has to be; and how many
+# round trips are few.
+MANY, UNLIKELY, FEW_TRIPS = 4096, 1e-3, 5
+WEIGHTS = ("log_weight", "log_weight_base", "log_weight_reverse")
+
+
+class Weights(Piece):
+    """The weights of the draws, and what moves did at all temperatures together."""
+
+    def stats(self, run: Any) -> dict[str, np.ndarray]:
+        return {name: run.draws[name][:, :, -1] for name in WEIGHTS if name in run.draws}
+
+    def arrays(self, run: Any) -> Arrays:
+        draws = run.draws
+        return {
+            "step_size": (("rung", "part"), np.asarray(run.sampler.params.step_size)),
+            "move_acceptance": (("part",), draws["acceptance"].mean(axis=(0, 1, 2))),
+            "diverging_rate": ((), draws["diverging"].mean()),
+            "num_evaluations": ((), draws["num_evaluations"].sum() * run.sweeps_per_draw),
+            "kish": ((), kish(draws["log_weight"][:, :, -1])),
+        }
+
+    def facts(self, tree: Any) -> dict[str, Any]:
+        return {"draws by weight alone (Kish)": float(tempering(tree)["kish"])}
+
+
+class Anneals(Piece):
+    """The betas at which anneals stop."""
+
+    def arrays(self, run: Any) -> Arrays:
+        betas = getattr(run.sampler.ladder, "betas", None)
+        return {} if betas is None else {"anneal_beta": (("stop",), np.asarray(betas))}
+
+    def facts(self, tree: Any) -> dict[str, Any]:
+        betas = tempering(tree).get("anneal_beta")
+        return {} if betas is None else {"steps of an anneal": betas.size - 1}
+
+
+@dataclass(frozen=True)
+class Travels(Piece):
+    """How a chain went to and fro between base and target.
+
+    `log_zeta` is where a sampler keeps it. With `by_rung` the chain walks rungs, and otherwise any
+    inverse temperature between 0 and 1.
+    """
+
+    log_zeta: Any
+    by_rung: bool = False
+    has_rungs: bool = True
+    pictures = ("temperatures",)
+
+    def arrays(self, run: Any) -> Arrays:
+        draws, ladder = run.draws, run.sampler.ladder
+        trips = draws["round_trips"][:, -1] - draws["round_trips"][:, 0]
+        group: Arrays = {
+            "round_trips": (("chain",), trips),
+            "log_zeta": ((), self.log_zeta(run.sampler)),
+        }
+        if self.by_rung:
+            visits = [(draws["rung"] == k).mean() for k in range(ladder.num_rungs)]
+            group["visits"] = (("rung",), np.array(visits))
+        else:
+            counts, _ = np.histogram(draws["beta"], bins=NUM_BINS, range=(0.0, 1.0))
+            group["visits"] = (("bin",), counts / counts.sum())
+        if self.has_rungs:
+            group["beta"] = (("rung",), np.asarray(ladder.betas))
+        return group | _base_check(draws, ladder)
+
+    def facts(self, tree: Any) -> dict[str, Any]:
+        ladder = tempering(tree)
+        facts: dict[str, Any] = {"rungs": ladder.sizes["rung"]} if self.has_rungs else {}
+        return facts | {
+            "round trips by chain": ladder["round_trips"].values,
+            "log zeta": float(ladder["log_zeta"]),
+            "share of draws by rung" if self.by_rung else "by tenths of beta": (
+                ladder["visits"].values
+            ),
+            "base moments": (
+                f"off by {float(ladder['base_error']):.2g} standard deviations at most, "
+                f"{float(ladder['base_z']):.1f} of their errors (agreement is necessary, and not "
+                "sufficient)"
+            ),
+        }
+
+    def warnings(self, tree: Any) -> list[str]:
+        ladder, found = tempering(tree), []
+        trips = int(ladder["round_trips"].values.min())
+        if trips < FEW_TRIPS:
+            found.append(
+                f"a chain went {trips} times from the base to the target and back in "
+                f"{tree['posterior'].sizes['draw']} draws: how often it visits each mode is not "
+                "yet to be trusted; draw more, or give a base that is nearer to the target (base=)"
+            )
+        z, checks = float(ladder["base_z"]), int(ladder["base_checks"])
+        if 2 * ndtr(-z) * checks < UNLIKELY:
+            found.append(
+                f"the base's own moments come out wrong, by {float(ladder['base_error']):.2g} "
+                f"standard deviations or {z:.1f} of their errors: the chains have not seen all "
+                "of it; draw more, or warm up longer"
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class TravelEvidence(WeightedEvidence):
+    """The ratio of the weights for the target and for the base."""
+
+    log_zeta: Any
+
+    def evidence(self, run: Any) -> Arrays:
+        one, zero = (_all_steps(run, name) for name in ("log_weight", "log_weight_base"))
+        return estimates({"weights": log_ratio(one, zero, self.log_zeta(run.sampler))})
+
+
+class AnnealEvidence(WeightedEvidence):
+    """The mean weight of anneals."""
+
+    def evidence(self, run: Any) -> Arrays:
+        return estimates({"forward": log_mean_weight(_all_steps(run, "log_weight"))})
+
+
+class AnnealBounds(WeightedEvidence):
+    """Of anneals there and back: a lower and an upper bound, on average."""
+
+    def evidence(self, run: Any) -> Arrays:
+        back = log_mean_weight(_all_steps(run, "log_weight_reverse"))
+        return estimates(
+            {
+                "forward": log_mean_weight(_all_steps(run, "log_weight")),
+                "reverse": back._replace(value=-back.value),
+            }
+        )
+
+    def facts(self, tree: Any) -> dict[str, Any]:
+        found = tree["evidence"].dataset
+        low, high = (
+            float(found["log_evidence"].sel(estimator=name)) for name in ("forward", "reverse")
+        )
+        words = f"{low:.4f} and {high:.4f}, on average"
+        return super().facts(tree) | {"log evidence lies between": words}
+
+
+def _all_steps(run: Any, name: str) -> np.ndarray:
+    """Weights of every step that was kept, and not only of those whose position was."""
+    values = np.asarray(run.draws[name], float)
+    return values.reshape(values.shape[0], -1)
+
+
+def _base_check(draws: dict[str, np.ndarray], ladder: Any) -> dict[str, Any]:
+    """How far the base's mean and variance, by the weights, are from what they are."""
+    mean, variance, error = _base_moments(ladder, draws["position"].shape[-1])
+    scale = np.sqrt(variance)
+    away = (draws["position"] - mean) / scale
+    found = weighted_mean(
+        np.concatenate([away, away**2 - 1], axis=-1), draws["log_weight_base"][:, :, -1]
+    )
+    spread = np.hypot(found.error, error)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.abs(found.value) / np.where(spread > 0, spread, np.nan)
+    return {
+        "base_error": ((), float(np.max(np.abs(found.value)))),
+        "base_z": ((), float(np.nanmax(z, initial=0.0))),
+        "base_checks": ((), z.size),
+    }
+
+
+def _base_moments(ladder: Any, dimension: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean and variance of the base, and the error of each in standard deviations."""
+    if isinstance(ladder.hot, Gaussian):
+        factor = np.asarray(ladder.hot.factor, float)
+        variance = factor**2 if factor.ndim == 1 else np.sum(factor**2, axis=1)
+        return np.asarray(ladder.hot.mean, float), variance, np.zeros(2 * dimension)
+    keys = jax.random.split(probe_key(), MANY)
+    some = np.asarray(jax.vmap(ladder.draw_hot)(keys), float).reshape(MANY, -1)
+    mean, variance = some.mean(axis=0), some.var(axis=0)
+    away = (some - mean) / np.sqrt(variance)
+    both = np.concatenate([away, away**2], axis=1)
+    return mean, variance, both.std(axis=0) / np.sqrt(MANY)

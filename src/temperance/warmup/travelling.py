@@ -1,0 +1,101 @@
+"""From rungs side by side to chains that travel the temperatures alone.
+
+Warm-up is that of parallel tempering, whose points weigh the rungs (rung_weights.py). Then
+
+    simulated tempering      the chains walk the rungs, with weights w_k = -log Z_k
+    Gibbs tempering          they go to any beta; rungs are knots of log Z and of the moves
+    annealing                each draw is an anneal through many more betas, spaced alike or by
+                             conditional ESS
+
+and nothing adapts any more. Chains start from where the target's replicas are.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, PyTree
+
+from temperance.engine.loop import start_chains
+from temperance.engine.stage import Place, Stage
+from temperance.moves.move import Params
+from temperance.warmup.rounds import Left, fresh, like_fresh, zero_chains
+
+
+class Ready(NamedTuple):
+    """What draws are made with: tuned parameters at knots, log Z there, and an anneal's betas."""
+
+    values: Params
+    knots: Float[Array, " rungs"]
+    log_z: Float[Array, " rungs"]
+    betas: Float[Array, " betas"]
+
+    def params(self, learning: Bool[Array, ""] | bool = False) -> Params:
+        """Always the same."""
+        return self.values
+
+    def after(self, sampler: Any, state: PyTree, info: Any) -> "Ready":
+        """Nothing is learnt."""
+        return self
+
+
+Make = Callable[[Any, Any, Ready], Any]
+
+
+@dataclass(frozen=True)
+class Travel(Stage):
+    """Draws by chains that travel alone: `make(shared, rungs, ready)` is their sampler.
+
+    `stops`, if given, says from `(shared, rungs, ready)` which betas an anneal has.
+    """
+
+    make: Make
+    stops: Callable[[Any, Any, Ready], Any] | None = None
+    kinds = ("draw",)
+    draws = True
+
+    def enter(self, shared: Any, left: Left | None) -> tuple[Place, PyTree]:
+        if left is None:
+            # No warm-up: what draws are made with is what a warm-up would have begun with.
+            place = Place("draw", 0, shared.call.num_draws, shared.initial())
+            state, learning = fresh(shared, place, None)
+            return self._set_out(shared, place, learning.params(), None, state)
+        assert left.params is not None
+        assert left.seen is not None
+        place = Place("draw", 0, shared.call.num_draws, left.rungs)
+        # The rungs of the last round are those of the draws, so that its weights are theirs.
+        return self._set_out(shared, place, left.params, left.seen[1][1], left.state)
+
+    def _set_out(
+        self, shared: Any, place: Place, params: Params, learning: Any, state: PyTree
+    ) -> tuple[Place, PyTree]:
+        """The chains of the draws, with all that they are drawn with."""
+        rungs, positions = place.rungs, state.points.position[:, -1]
+        knots = jnp.asarray(rungs.betas)
+        log_z = jnp.asarray(shared.log_z(learning, rungs.betas), params.step_size.dtype)
+        ready = Ready(params, knots, log_z, knots)
+        betas = None if self.stops is None else self.stops(shared, rungs, ready)
+        if betas is not None:
+            ready = ready._replace(betas=jnp.asarray(betas))
+            place = replace(place, rungs=replace(rungs, num_betas=len(betas)))
+        return place, (start_chains(self.make(shared, rungs, ready), positions, False), ready)
+
+    def sampler(self, shared: Any, place: Place, carry: PyTree) -> Any:
+        return self.make(shared, place.rungs, carry[1])
+
+    def template(self, shared: Any, place: Place) -> PyTree:
+        like_fresh(shared, place)
+
+        def carried() -> PyTree:
+            state, learning = zero_chains(shared, place)
+            knots = jnp.asarray(place.rungs.betas)
+            ready = Ready(learning.params(), knots, jnp.zeros_like(knots), knots)
+            num_betas = getattr(place.rungs, "num_betas", 0)
+            if num_betas:
+                ready = ready._replace(betas=jnp.zeros((num_betas,)))
+            positions = state.points.position[:, -1]
+            return start_chains(self.make(shared, place.rungs, ready), positions, False), ready
+
+        return jax.eval_shape(carried)
