@@ -1,5 +1,6 @@
 """Finished runs are read back bit for bit, whoever else writes and whenever one is stopped."""
 
+import dataclasses
 import functools
 import json
 import math
@@ -19,7 +20,8 @@ AWKWARD = {
     "floats": {"tiny": 5e-324, "sum": 0.1 + 0.2, "whole": 1.0, "minus": -0.0, "inf": math.inf},
     "whole": 1, "large": 2**70, "nan": math.nan, "yes": True, "nothing": None,
     "texts": {"words": "a, \"b\"; c", "number": "1.0", "nan": "NaN", "empty": "",
-              "lines": "a\nb\r\nc", "array": "npz:0", "list": "[1]", "spaces": " 1", "accent": "Ångström"},
+              "lines": "a\nb\r\nc", "array": "npz:0", "list": "[1]", "spaces": " 1",
+              "accent": "Ångström"},
     "empty": {"list": [], "dictionary": {}},
     "short": [1, 2.0, None, "x", [], {"a": 1}],
     "rows": [{"method": "ais", "seconds": 0.5}] * 40,
@@ -161,6 +163,17 @@ def test_a_study_goes_on_where_it_was_stopped(part, tmp_path):
     assert run(3.0) == (3.0, False)
     assert run(1.0, "elsewhere") == (1.0, False)
     assert experiment.read_all(tmp_path, "here") == []
+
+
+def test_seconds_that_a_run_measures_do_not_make_it_wanting(part, tmp_path):
+    experiment = part("experiment")
+    row = experiment.Experiment("kind", "problem", 10, 2, "hmc", "plain", 2.0)
+    experiment._run(row, lambda row: {"seconds": 0.1 * row.seconds}, tmp_path, "here")
+    (kept,) = experiment.read_all(tmp_path, None)
+    assert kept["seconds"] == 0.2
+    assert not experiment._wanting(kept, row, "here")
+    assert experiment._wanting(kept, row, "elsewhere")
+    assert experiment._wanting(kept, dataclasses.replace(row, seconds=3.0), "here")
 
 
 KEPT = sorted(STUDIES.glob("*/results/runs"))
