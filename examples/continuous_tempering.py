@@ -10,7 +10,7 @@ compared with sums over all 1024 states.
 import numpy as np
 
 import temperance as tp
-from temperance.boltzmann import random_machine, relaxation
+from temperance.models.boltzmann import random_machine, relaxation
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from jax.scipy.stats import norm
 
 import temperance as tp
-from temperance.two_stage import counted, stages
+from temperance.moves.fast_slow.two_stage import counted, stages
 
 ROWS, JITTER = 30, 1e-6
 FAST = ("white",)

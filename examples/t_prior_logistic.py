@@ -12,7 +12,7 @@ import numpy as np
 from jax.scipy.stats import norm, t
 
 import temperance as tp
-from temperance.two_stage import counted, stages
+from temperance.moves.fast_slow.two_stage import counted, stages
 
 NUM_ROWS, NUM_SLOPES = 200, 8
 FAST = ("log_degrees", "log_width")

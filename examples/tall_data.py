@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import temperance as tp
-from temperance.diagnostics import effective_size
+from temperance.estimates.diagnostics import effective_size
 
 NUM_ROWS, NUM_COEFFICIENTS = 20_000, 5
 

@@ -11,17 +11,17 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from temperance._types import Key, Point, Position
-from temperance.geometric import GeometricLadder
-from temperance.ladder import AbstractLadder, Rung, Rungs
-from temperance.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
+from temperance.ladders.geometric import GeometricLadder
+from temperance.ladders.ladder import AbstractLadder, Rung, Rungs
 from temperance.moves.blackjax import BlackjaxMove
 from temperance.moves.combine import Alternate
 from temperance.moves.hmc import Hmc
 from temperance.moves.mala import Mala
 from temperance.moves.metropolis import Metropolis
-from temperance.noise import noise
-from temperance.samplers.parallel import ParallelState, ParallelTempering
-from temperance.samplers.swaps import Swaps, swap
+from temperance.moves.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
+from temperance.programs.random_numbers import noise
+from temperance.samplers.parallel.swaps import Swaps, swap
+from temperance.samplers.parallel.tempering import ParallelState, ParallelTempering
 from temperance.samplers.transitions import TemperedTransitions, TransitionState
 from temperance.testing import enumeration
 from temperance.testing.enumeration import Matrix, Table

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from temperance.bootstrap import next_base
-from temperance.fit import Fit, distinct, match_moments
-from temperance.gaussian import Gaussian
+from temperance.bases.bootstrap import next_base
+from temperance.bases.fit import Fit, distinct, match_moments
+from temperance.problems.gaussian import Gaussian
 
 
 def with_copies(fits):

@@ -3,10 +3,10 @@
 import jax.numpy as jnp
 import numpy as np
 
-from temperance.boltzmann import Exact, Relaxation
-from temperance.boltzmann.enumeration import _inverse, generator
-from temperance.boltzmann.relaxation import CoshDensity
-from temperance.fit import Fit, match_moments
+from temperance.bases.fit import Fit, match_moments
+from temperance.models.boltzmann import Exact, Relaxation
+from temperance.models.boltzmann.enumeration import _inverse, generator
+from temperance.models.boltzmann.relaxation import CoshDensity
 
 
 def draws_of_independent_blocks(exact: Exact, key, num):

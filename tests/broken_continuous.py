@@ -6,16 +6,16 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from temperance._types import Key, Point, Scalar
-from temperance.continuous import JointLadder
-from temperance.inverse_temperature import beta_law, draw_from
-from temperance.knots import params_at
-from temperance.ladder import AbstractLadder, Rungs
-from temperance.prefix import PrefixLadder
-from temperance.samplers.annealing import AnnealedImportance, AnnealedInfo
+from temperance.ladders.joint import JointLadder
+from temperance.ladders.ladder import AbstractLadder, Rungs
+from temperance.ladders.prefix import PrefixLadder
+from temperance.samplers.annealing.importance import AnnealedImportance, AnnealedInfo
 from temperance.samplers.continuous import GibbsState, GibbsTempering
+from temperance.samplers.inverse_temperature import beta_law, draw_from
+from temperance.samplers.params_by_beta import params_at
 from temperance.samplers.plain import PlainInfo, info_of_one
+from temperance.samplers.round_trips import travelled
 from temperance.samplers.simulated import SimulatedTempering
-from temperance.samplers.trips import travelled
 
 
 def printed_log_weight(tilt: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from temperance._types import Key, Point, Scalar
-from temperance.ladder import Rung
-from temperance.move import Info, Params, Weigh
-from temperance.moves.base_measures import Exchangeable, Grid, Independent, Members, side
-from temperance.moves.ensemble import Ensemble
+from temperance.ladders.ladder import Rung
+from temperance.moves.fast_slow.base_measures import Exchangeable, Grid, Independent, Members, side
+from temperance.moves.fast_slow.ensemble import Ensemble
+from temperance.moves.move import Info, Params, Weigh
 
 
 class WeighedByTheTarget(Independent):

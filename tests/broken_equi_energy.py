@@ -5,11 +5,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from temperance._types import Key, Point
-from temperance.energy import EnergyLadder, EnergyRung
-from temperance.ladder import Rungs
-from temperance.move import acceptance_of
-from temperance.reservoir import Reservoir, draw
-from temperance.samplers.jumps import Jump
+from temperance.ladders.energies import EnergyLadder, EnergyRung
+from temperance.ladders.ladder import Rungs
+from temperance.moves.move import acceptance_of
+from temperance.samplers.equi_energy.jumps import Jump
+from temperance.samplers.equi_energy.reservoir import Reservoir, draw
 
 
 class WithTheTargetTruncated(EnergyLadder):

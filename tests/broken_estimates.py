@@ -4,9 +4,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import PchipInterpolator
 
-from temperance import diagnostics, evidence
-from temperance.diagnostics import FloatArray
-from temperance.evidence import Estimate
+from temperance.estimates import diagnostics, evidence
+from temperance.estimates.diagnostics import FloatArray
+from temperance.estimates.evidence import Estimate
 
 
 def stepping_stones_with_the_sign_flipped(log_densities: FloatArray) -> Estimate:

@@ -5,17 +5,17 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from temperance._types import Key, Point
-from temperance.batches import Batches
-from temperance.ladder import Rung
-from temperance.laplace import Laplace
-from temperance.move import Info, Params
-from temperance.moves.delayed import Delayed
-from temperance.moves.poisson import Tuna
-from temperance.moves.proposal import proposed
-from temperance.noise import noise
-from temperance.poisson_law import PoissonLaw
-from temperance.rows import power_of, rows_of
-from temperance.weighted_rows import WeightedRows
+from temperance.ladders.ladder import Rung
+from temperance.ladders.row_sums import power_of, rows_of
+from temperance.moves.langevin_proposal import proposed
+from temperance.moves.minibatch.delayed import Delayed
+from temperance.moves.minibatch.laplace import Laplace
+from temperance.moves.minibatch.poisson import Tuna
+from temperance.moves.minibatch.poisson_law import PoissonLaw
+from temperance.moves.move import Info, Params
+from temperance.programs.random_numbers import noise
+from temperance.rows.alias_table import WeightedRows
+from temperance.rows.batches import Batches
 
 
 class WithHalfTheFactor(PoissonLaw):

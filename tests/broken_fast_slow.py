@@ -7,13 +7,13 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
 from temperance._types import Key, Point, Scalar
-from temperance.ladder import Rung, weighted
-from temperance.move import AbstractMove, Info, Params
-from temperance.moves.dragging import Dragging
-from temperance.moves.extra_updates import FastUpdates
-from temperance.moves.multiple_try import MultipleTry
-from temperance.moves.multiset import Kept, Multiset
-from temperance.moves.random_grid import RandomGrid
+from temperance.ladders.ladder import Rung, weighted
+from temperance.moves.fast_slow.dragging import Dragging
+from temperance.moves.fast_slow.extra_updates import FastUpdates
+from temperance.moves.fast_slow.multiple_try import MultipleTry
+from temperance.moves.fast_slow.multiset import Kept, Multiset
+from temperance.moves.fast_slow.random_grid import RandomGrid
+from temperance.moves.move import AbstractMove, Info, Params
 from temperance.moves.single_site import SingleSite
 from temperance.testing import fast_slow
 from temperance.testing.enumeration import JointLaw, Matrix

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 from jax.extend import core
 
-from temperance.multiplications import CUBES
+from temperance.moves.fast_slow.program_cost import CUBES
 
 
 def at_the_top_alone(density: Callable[..., Any], position: dict[str, Any]) -> Counter[str]:

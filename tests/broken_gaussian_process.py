@@ -7,11 +7,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from temperance._types import Key, Position, Scalar
-from temperance.terms import fast_routes
-from temperance.terms.factorisation import Panels, whole
-from temperance.terms.fast_gaussian_process import FastGaussianProcessPrior
-from temperance.terms.priors import CorrelatedLogNormal, Logs
-from temperance.terms.tridiagonal import Tridiagonal
+from temperance.models.gaussian_process import fast_likelihood as fast_routes
+from temperance.models.gaussian_process.fast_regression import FastGaussianProcessPrior
+from temperance.models.gaussian_process.linear_algebra.factorisation import Panels, whole
+from temperance.models.gaussian_process.linear_algebra.tridiagonal import Tridiagonal
+from temperance.models.gaussian_process.priors import CorrelatedLogNormal, Logs
 
 
 class PriorAtTheRatio(FastGaussianProcessPrior):

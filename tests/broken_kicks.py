@@ -5,10 +5,10 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from temperance._types import Key, Point
-from temperance.ladder import Rung
-from temperance.move import Info, Params
+from temperance.ladders.ladder import Rung
 from temperance.moves.hmc import Hmc, hmc
-from temperance.moves.kicks import in_single
+from temperance.moves.move import Info, Params
+from temperance.moves.single_precision import in_single
 
 
 class DecidesInSingle(Hmc):

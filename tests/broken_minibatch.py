@@ -8,15 +8,15 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 
 from temperance._types import Key, Point, Position
-from temperance.batch_law import BatchLaw
-from temperance.batches import Batches
-from temperance.ladder import Rung
-from temperance.move import Params, acceptance_of
-from temperance.moves.minibatch import Mint, Moments, slope_on
-from temperance.moves.proposal import log_way_back, proposed
-from temperance.moves.pseudo_marginal import OwnBatch, PseudoMarginal
-from temperance.noise import noise
-from temperance.rows import Rows, rows_of
+from temperance.ladders.ladder import Rung
+from temperance.ladders.row_sums import Rows, rows_of
+from temperance.moves.langevin_proposal import log_way_back, proposed
+from temperance.moves.minibatch.batch_law import BatchLaw
+from temperance.moves.minibatch.penalty import Mint, Moments, slope_on
+from temperance.moves.minibatch.pseudo_marginal import OwnBatch, PseudoMarginal
+from temperance.moves.move import Params, acceptance_of
+from temperance.programs.random_numbers import noise
+from temperance.rows.batches import Batches
 
 
 class PairThatStoresTheNewTerms(PseudoMarginal):

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 
-from temperance.batch_law import BatchLaw
+from temperance.moves.minibatch.batch_law import BatchLaw
 from temperance.testing import minibatches
 from temperance.testing.enumeration import JointMatrix, Matrix
 from temperance.testing.minibatches import Weights

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from temperance._types import Key, Point
-from temperance.energy import truncated
-from temperance.samplers.minibatch_equi_energy import MinibatchRung
+from temperance.ladders.energies import truncated
+from temperance.samplers.equi_energy.minibatch_rung import MinibatchRung
 
 
 class WithOneEnergyForBothRungs(MinibatchRung):

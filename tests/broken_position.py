@@ -9,10 +9,10 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
 from temperance._types import Key, Point
-from temperance.ladder import Rung
-from temperance.move import Info, Params, acceptance_of, colour, whiten
+from temperance.ladders.ladder import Rung
 from temperance.moves.hmc import Hmc
-from temperance.noise import noise
+from temperance.moves.move import Info, Params, acceptance_of, colour, whiten
+from temperance.programs.random_numbers import noise
 
 
 class LoosePositionHmc(Hmc):

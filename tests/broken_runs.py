@@ -7,7 +7,7 @@ import numpy as np
 from tests import small_runs
 
 import temperance as tp
-from temperance.evidence import mbar
+from temperance.estimates.evidence import mbar
 
 
 def _by_hand(log_prior: Any, log_likelihood: Any, draw_hot: Any = None) -> tp.ParallelTempering:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from temperance.source import ArrayRows, ZarrRows
+from temperance.rows.source import ArrayRows, ZarrRows
 
 
 class SourceThatLeavesRowsSorted(ArrayRows):

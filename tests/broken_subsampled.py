@@ -8,12 +8,12 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from temperance._types import Key, Point
-from temperance.ladder import AbstractLadder, Rungs
-from temperance.prefix import PrefixLadder
-from temperance.samplers.parallel import ParallelState, ParallelTempering
-from temperance.samplers.swaps import Swaps
+from temperance.ladders.ladder import AbstractLadder, Rungs
+from temperance.ladders.prefix import PrefixLadder
+from temperance.rows.shuffle import permutation
+from temperance.samplers.parallel.swaps import Swaps
+from temperance.samplers.parallel.tempering import ParallelState, ParallelTempering
 from temperance.samplers.transitions import TemperedTransitions, TransitionState
-from temperance.shuffle import permutation
 
 
 class LadderThatForgetsToLift(PrefixLadder):

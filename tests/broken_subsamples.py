@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from temperance.samplers.refresh import exchange_log_ratios
+from temperance.samplers.parallel.refresh import exchange_log_ratios
 from temperance.testing import enumeration, refreshes, subsamples
 from temperance.testing.enumeration import Matrix, Table
 

@@ -6,8 +6,14 @@ import jax
 import jax.numpy as jnp
 
 from temperance._types import Key
-from temperance.terms.kernels import Matern32, Squares
-from temperance.terms.priors import Gamma, HalfNormal, InverseGamma, LogNormal, Logs
+from temperance.models.gaussian_process.kernels import Matern32, Squares
+from temperance.models.gaussian_process.priors import (
+    Gamma,
+    HalfNormal,
+    InverseGamma,
+    LogNormal,
+    Logs,
+)
 
 
 class LogNormalAsPrinted(LogNormal):

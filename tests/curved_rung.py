@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from temperance._types import Key, Point
-from temperance.ladder import Rung
-from temperance.move import AbstractMove, Params
+from temperance.ladders.ladder import Rung
+from temperance.moves.move import AbstractMove, Params
 from temperance.testing import CurvedGamma, Verdict
 
 TARGET = CurvedGamma()

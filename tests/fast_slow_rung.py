@@ -17,8 +17,8 @@ from jaxtyping import Array
 
 import temperance as tp
 from temperance._types import Key, Point, Position
-from temperance.move import AbstractMove, Params
-from temperance.moves.multiset import Multiset
+from temperance.moves.fast_slow.multiset import Multiset
+from temperance.moves.move import AbstractMove, Params
 from temperance.testing import Verdict
 
 RATES, PRECISIONS, BENDS = (1.0, 4.0), (0.5, 3.0), np.array([0.5, -0.3])

@@ -18,9 +18,9 @@ from jaxtyping import Array
 from scipy import stats
 
 from temperance._types import Key, Point
-from temperance.move import AbstractMove, Params
-from temperance.moves.pseudo_marginal import OwnBatch, PseudoMarginal
-from temperance.rows import RowLadder, Rows
+from temperance.ladders.row_sums import RowLadder, Rows
+from temperance.moves.minibatch.pseudo_marginal import OwnBatch, PseudoMarginal
+from temperance.moves.move import AbstractMove, Params
 from temperance.samplers.plain import Plain, PlainState
 
 CENTRE, SCALE = 0.6, 1.1

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import temperance as tp
-from temperance import conductor
-from temperance.checkpoint import Store
+from temperance.engine import conductor
+from temperance.engine.checkpoint import Store
 
 ROWS = np.linspace(-1.0, 2.0, 6)
 DIMENSION = 2

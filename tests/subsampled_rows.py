@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Array
 
 from temperance._types import Key, Point
-from temperance.prefix import PrefixLadder
-from temperance.problem import Problem
+from temperance.ladders.prefix import PrefixLadder
+from temperance.problems.problem import Problem
 
 SCALE = 1.5
 

@@ -12,15 +12,15 @@ from tests.test_transitions import Cycle
 
 from temperance._types import Key
 from temperance.errors import ArgumentError, MoveError
-from temperance.geometric import GeometricLadder
-from temperance.move import AbstractMove, Params
+from temperance.ladders.geometric import GeometricLadder
+from temperance.ladders.prefix import PrefixLadder
+from temperance.ladders.spacing import anneal_rungs_for
 from temperance.moves.combine import alternate
 from temperance.moves.hmc import hmc
 from temperance.moves.metropolis import Metropolis, metropolis
-from temperance.prefix import PrefixLadder
-from temperance.samplers.annealing import AnnealedImportance
-from temperance.samplers.annealing_schedule import conditional_betas, log_conditional_ess
-from temperance.schedule import anneal_rungs_for
+from temperance.moves.move import AbstractMove, Params
+from temperance.samplers.annealing.betas import conditional_betas, log_conditional_ess
+from temperance.samplers.annealing.importance import AnnealedImportance
 from temperance.testing import ConjugateNormal, GaussianBridge, enumeration, heated
 
 # -- T4 ------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from tests import small_runs
 from tests.small_runs import ROWS, by_hand, make_problem, terms
 
 import temperance as tp
-from temperance import checks
+from temperance.engine.loop import traces
 from temperance.errors import (
     ArgumentError,
     CheckpointError,
@@ -30,9 +30,9 @@ from temperance.errors import (
     TermsError,
     UnknownNameError,
 )
-from temperance.ladder import SingleRung
-from temperance.problem import densities_of
-from temperance.samplers.run import traces
+from temperance.ladders.ladder import SingleRung
+from temperance.problems import checks
+from temperance.problems.problem import densities_of
 
 NAN = float("nan")
 

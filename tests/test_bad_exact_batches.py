@@ -12,9 +12,9 @@ import pytest
 from tests.tall_rows import DESIGN, make_problem
 
 import temperance as tp
+from temperance.engine.loop import traces
 from temperance.errors import ArgumentError, MoveError, StartError, UnknownNameError
-from temperance.rows import RowLadder
-from temperance.samplers.run import traces
+from temperance.ladders.row_sums import RowLadder
 
 SHORT = {"num_draws": 20, "num_warmup": 20, "num_chains": 2, "progress": False}
 

@@ -9,7 +9,7 @@ import pytest
 from tests.small_runs import ROWS, make_problem
 
 import temperance as tp
-from temperance import base_options
+from temperance.bases import choice as base_options
 from temperance.errors import ArgumentError, MoveError, PositionError, UnknownNameError
 
 QUICK: dict[str, Any] = {"num_warmup": 100, "num_draws": 100, "progress": False}

@@ -8,7 +8,7 @@ from jaxtyping import Array
 from scipy import stats
 
 from temperance._types import Key
-from temperance.batches import Batches, enciphered
+from temperance.rows.batches import Batches, enciphered
 from temperance.testing import check_vmap, sequential
 from temperance.testing.invariance import iter_keys
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from temperance.batching import elementwise, merged
+from temperance.programs.batched import elementwise, merged
 
 
 def nested(x, scale):

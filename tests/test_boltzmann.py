@@ -18,20 +18,20 @@ from scipy.special import logsumexp
 from tests import broken_boltzmann as broken
 
 import temperance as tp
-from temperance.boltzmann import (
+from temperance.bases.fit import match_moments
+from temperance.errors import ArgumentError
+from temperance.models.boltzmann import (
     BoltzmannMachine,
     diagonal,
     mean_field,
     random_machine,
     relaxation,
 )
-from temperance.boltzmann.blocks import DEEPEST, Blocks, by_energies, by_products, signs
-from temperance.boltzmann.enumeration import enumerate_states
-from temperance.boltzmann.machine import random_rotation
-from temperance.boltzmann.mean_field import fixed_points, free_energy, newton, sweep
-from temperance.boltzmann.relaxation import log_cosh
-from temperance.errors import ArgumentError
-from temperance.fit import match_moments
+from temperance.models.boltzmann.blocks import DEEPEST, Blocks, by_energies, by_products, signs
+from temperance.models.boltzmann.enumeration import enumerate_states
+from temperance.models.boltzmann.machine import random_rotation
+from temperance.models.boltzmann.mean_field import fixed_points, free_energy, newton, sweep
+from temperance.models.boltzmann.relaxation import log_cosh
 
 ROOT = Path(__file__).resolve().parent.parent
 WAYS = [by_products, by_energies]
@@ -87,7 +87,7 @@ def test_enumeration_against_brute_force(way, num_units):
 def test_splits_and_chunks_agree(way, monkeypatch):
     machine = random_machine(16, seed=4)
     whole = enumerate_states(machine.weights, machine.biases, way=way)
-    monkeypatch.setattr("temperance.boltzmann.enumeration.CHUNK", 2**10)
+    monkeypatch.setattr("temperance.models.boltzmann.enumeration.CHUNK", 2**10)
     order = np.random.default_rng(0).permutation(16)
     for num_first in (0, 5, 8, 16):
         other = enumerate_states(

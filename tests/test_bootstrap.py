@@ -8,9 +8,9 @@ import pytest
 from tests.broken_bases import as_printed, still_zeta, unweighted
 
 import temperance as tp
-from temperance.bootstrap import LONGEST_STEP, next_base
+from temperance.bases.bootstrap import LONGEST_STEP, next_base
 from temperance.errors import ArgumentError
-from temperance.weighted import kish
+from temperance.estimates.weighted import kish
 
 LOG_Z = 1.5
 GRID = np.linspace(-60, 60, 24001)

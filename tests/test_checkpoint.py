@@ -20,9 +20,9 @@ import pytest
 import zarr
 
 import temperance
-from temperance.checkpoint import CheckpointWarning, Store, blocks, files, lock
+from temperance.engine.checkpoint import CheckpointWarning, Store, blocks, files, lock
+from temperance.engine.fingerprint import host_array
 from temperance.errors import ArgumentError, CheckpointError
-from temperance.fingerprint import host_array
 
 MARK = {"seed": "0", "option:num_chains": "4"}
 ROWS = 3
@@ -420,7 +420,7 @@ def test_what_a_dead_process_left_over_is_removed(path: Path) -> None:
 WRITER = f"""
 import sys, time
 import numpy as np
-from temperance.checkpoint import Store
+from temperance.engine.checkpoint import Store
 path, until = sys.argv[1], int(sys.argv[2])
 store = Store.open(path, {MARK!r})
 i = 0 if store.last is None else store.last.index + 1

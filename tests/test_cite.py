@@ -3,10 +3,10 @@
 import pytest
 
 import temperance as tp
-from temperance.cite import TABLE_REFERENCES
 from temperance.crosscat import CrossCat, DirichletProcessMixture, PitmanYorMixture
-from temperance.methods import METHODS, MOVE_REFERENCES
-from temperance.references import REFERENCES
+from temperance.methods.methods import METHODS, MOVE_REFERENCES
+from temperance.results.cite import TABLE_REFERENCES
+from temperance.results.references import REFERENCES
 
 
 def test_every_key_is_known():

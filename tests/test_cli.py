@@ -16,7 +16,7 @@ import temperance as tp
 from temperance.cli import INTERRUPTED, MISTAKE, app
 from temperance.cli.arguments import load_problem, parse_move, parse_settings
 from temperance.errors import ArgumentError, UnknownNameError
-from temperance.methods import METHODS
+from temperance.methods.methods import METHODS
 
 MODEL = """
 import jax.numpy as jnp
@@ -171,7 +171,7 @@ def test_a_move_is_a_name_or_a_call():
 
 
 def test_the_demo_can_be_run_as_a_problem():
-    assert isinstance(load_problem("temperance.demo:problem"), tp.Problem)
+    assert isinstance(load_problem("temperance.cli.demo:problem"), tp.Problem)
 
 
 def test_the_command_runs_in_a_process_of_its_own():

@@ -10,8 +10,8 @@ import pytest
 from tests import small_runs
 
 import temperance as tp
-from temperance import constrained
 from temperance.errors import ArgumentError
+from temperance.problems import constrain as constrained
 
 FEW: dict[str, Any] = {"num_draws": 6, "num_warmup": 0, "num_chains": 2, "progress": False}
 NAMES = {"dims": {"share": ["kind"], "mean": ["axis"]}, "coords": {"kind": ["a", "b", "c"]}}

@@ -17,20 +17,20 @@ from tests import broken_continuous as broken
 from tests.test_transitions import Cycle
 
 from temperance._types import Key
-from temperance.continuous import Heated, JointLadder, Logistic
 from temperance.errors import ArgumentError
-from temperance.geometric import GeometricLadder
-from temperance.inverse_temperature import beta_law, draw_from, log_base_weight
-from temperance.knots import params_at
-from temperance.move import Params
+from temperance.ladders.geometric import GeometricLadder
+from temperance.ladders.joint import Heated, JointLadder, Logistic
+from temperance.ladders.prefix import PrefixLadder
 from temperance.moves.hmc import hmc
 from temperance.moves.metropolis import metropolis
-from temperance.prefix import PrefixLadder
+from temperance.moves.move import Params
 from temperance.samplers.continuous import GibbsState, GibbsTempering, JointState, JointTempering
+from temperance.samplers.inverse_temperature import beta_law, draw_from, log_base_weight
+from temperance.samplers.params_by_beta import params_at
+from temperance.samplers.round_trips import none_yet, travelled
 from temperance.samplers.simulated import SimulatedTempering
-from temperance.samplers.trips import none_yet, travelled
 from temperance.testing import GaussianBridge, enumeration, heated, invariance
-from temperance.warmup import transplant
+from temperance.warmup.adaptation import transplant
 
 # -- the joint density ---------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tests.study_parts import STUDIES, part_of
 
-from temperance.boltzmann import random_machine, relaxation
-from temperance.samplers.run import run_block
+from temperance.engine.loop import run_block
+from temperance.models.boltzmann import random_machine, relaxation
 
 STUDY = STUDIES / "continuous_tempering"
 part = part_of(STUDY)

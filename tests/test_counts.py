@@ -12,15 +12,15 @@ import pytest
 from jaxtyping import Array
 from tests.counted_rows import count_rows, terms
 
-from temperance.geometric import GeometricLadder
-from temperance.move import AbstractMove, Params
+from temperance.ladders.geometric import GeometricLadder
 from temperance.moves.blackjax import elliptical_slice, from_blackjax, nuts, slice_sampling
 from temperance.moves.combine import alternate, repeat
 from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
-from temperance.problem import Problem, densities_of
-from temperance.samplers.parallel import ParallelTempering
+from temperance.moves.move import AbstractMove, Params
+from temperance.problems.problem import Problem, densities_of
+from temperance.samplers.parallel.tempering import ParallelTempering
 from temperance.samplers.plain import Plain
 from temperance.samplers.transitions import TemperedTransitions
 

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from temperance.errors import ArgumentError
-from temperance.report import crosscat_figures as figures
+from temperance.reports import crosscat_figures as figures
 
 
 def blocks(num: int, num_blocks: int, rng) -> tuple[np.ndarray, np.ndarray]:

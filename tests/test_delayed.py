@@ -17,13 +17,13 @@ from tests.tall_rows import NUM_ROWS, Law, make_problem, statistics_of
 
 import temperance as tp
 from temperance._types import Key
-from temperance.by_name import job_by_name
-from temperance.jobs import TunedJob
-from temperance.ladder import Rung, SingleRung
-from temperance.move import acceptance_of
-from temperance.moves.delayed import Delayed, second_stage
-from temperance.problem import densities_of
-from temperance.samplers.run import step_chains
+from temperance.engine.jobs import TunedJob
+from temperance.engine.loop import step_chains
+from temperance.ladders.ladder import Rung, SingleRung
+from temperance.methods.by_name import job_by_name
+from temperance.moves.minibatch.delayed import Delayed, second_stage
+from temperance.moves.move import acceptance_of
+from temperance.problems.problem import densities_of
 from temperance.testing import Verdict, invariance, reversibility
 from temperance.testing.enumeration import defect, imbalance, normalised
 from temperance.testing.subsamples import sine_terms

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 import temperance as tp
 from temperance.cli import app
-from temperance.demo import asking, few_rows, many_rows
-from temperance.report.demo_page import write_page, write_picture
+from temperance.cli.demo import asking, few_rows, many_rows
+from temperance.cli.demo.page import write_page, write_picture
 
 
 @pytest.fixture(scope="module")

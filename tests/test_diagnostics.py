@@ -10,9 +10,9 @@ from numpy.random import Generator, default_rng
 from scipy.signal import lfilter
 from tests import broken_estimates as broken
 
-from temperance import diagnostics
-from temperance.diagnostics import FloatArray
 from temperance.errors import ArgumentError
+from temperance.estimates import diagnostics
+from temperance.estimates.diagnostics import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 

@@ -10,15 +10,15 @@ from jaxtyping import Array
 from tests import broken_equi_energy
 
 import temperance as tp
-from temperance.energy import (
+from temperance.errors import ArgumentError
+from temperance.ladders.energies import (
     EnergyLadder,
     rungs_for_heat,
     spaced_levels,
     spaced_temperatures,
     spacing_for,
 )
-from temperance.errors import ArgumentError
-from temperance.move import Params
+from temperance.moves.move import Params
 
 HEAT = np.array([5.0, 2.0, 1.0])
 LEVELS = np.array([3.0, 1.2, -np.inf])

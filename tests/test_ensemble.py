@@ -13,10 +13,10 @@ from tests import broken_ensemble as broken
 
 import temperance as tp
 from temperance._types import Key
-from temperance.ladder import SingleRung
-from temperance.move import AbstractMove
-from temperance.moves import base_measures
-from temperance.moves.ensemble import Ensemble, ensemble
+from temperance.ladders.ladder import SingleRung
+from temperance.moves.fast_slow import base_measures
+from temperance.moves.fast_slow.ensemble import Ensemble, ensemble
+from temperance.moves.move import AbstractMove
 from temperance.samplers.continuous import GibbsTempering
 from temperance.samplers.plain import Plain, PlainState
 from temperance.samplers.simulated import SimulatedTempering

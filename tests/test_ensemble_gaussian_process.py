@@ -13,10 +13,10 @@ from tests.broken_ensemble import WeighedByTheTarget
 
 import temperance as tp
 from temperance._types import Key
-from temperance.ladder import SingleRung
-from temperance.layout import Layout
-from temperance.move import Params
-from temperance.problem import densities_of
+from temperance.ladders.ladder import SingleRung
+from temperance.moves.move import Params
+from temperance.problems.layout import Layout
+from temperance.problems.problem import densities_of
 from temperance.samplers.plain import Plain
 from temperance.testing import joint
 

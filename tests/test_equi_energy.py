@@ -17,15 +17,15 @@ from tests.small_runs import assert_identical, make_problem
 from tests.test_sample import LIMIT, scores
 
 import temperance as tp
-from temperance.checkpoint import Store
-from temperance.diagnostics import standard_error
-from temperance.energy import EnergyLadder, spaced_temperatures
+from temperance.engine.checkpoint import Store
 from temperance.errors import ArgumentError, MoveError, UnknownNameError
-from temperance.move import Params
-from temperance.reservoir import Reservoir, add, empty
-from temperance.samplers.equi_energy import EquiEnergy
-from temperance.samplers.equi_energy_rung import EquiEnergyRung, EquiEnergyRungState
-from temperance.samplers.jumps import jump
+from temperance.estimates.diagnostics import standard_error
+from temperance.ladders.energies import EnergyLadder, spaced_temperatures
+from temperance.moves.move import Params
+from temperance.samplers.equi_energy.all_rungs import EquiEnergy
+from temperance.samplers.equi_energy.jumps import jump
+from temperance.samplers.equi_energy.one_rung import EquiEnergyRung, EquiEnergyRungState
+from temperance.samplers.equi_energy.reservoir import Reservoir, add, empty
 from temperance.testing import enumeration, invariance
 
 # -- by enumeration ------------------------------------------------------------------------------

@@ -11,10 +11,11 @@ from scipy.signal import lfilter
 from scipy.special import expit
 from tests import broken_estimates as broken
 
-from temperance import evidence, mixture
-from temperance.diagnostics import FloatArray
 from temperance.errors import ArgumentError
-from temperance.evidence import Estimate, bridges, mbar, stepping_stones
+from temperance.estimates import evidence
+from temperance.estimates import mbar as mixture
+from temperance.estimates.diagnostics import FloatArray
+from temperance.estimates.evidence import Estimate, bridges, mbar, stepping_stones
 
 Estimator = Callable[..., Estimate]
 

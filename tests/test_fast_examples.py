@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from temperance.checks import check_problem
-from temperance.problem import densities_of
+from temperance.problems.checks import check_problem
+from temperance.problems.problem import densities_of
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

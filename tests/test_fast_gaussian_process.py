@@ -19,17 +19,17 @@ from tests.broken_gaussian_process import (
 )
 
 import temperance as tp
-from temperance.apart import Fork
-from temperance.checks import check_problem
-from temperance.problem import densities_of
-from temperance.terms import fast_routes
-from temperance.terms.fast_costs import chosen_route, dearer
-from temperance.terms.fast_gaussian_process import FastGaussianProcessPrior
-from temperance.terms.fast_pilot import piloted_route
-from temperance.terms.fast_routes import ROUTES
-from temperance.terms.kernels import KERNELS
+from temperance.models.gaussian_process import fast_likelihood as fast_routes
+from temperance.models.gaussian_process.fast_likelihood import ROUTES
+from temperance.models.gaussian_process.fast_regression import FastGaussianProcessPrior
+from temperance.models.gaussian_process.kernels import KERNELS
+from temperance.models.gaussian_process.route_costs import chosen_route, dearer
+from temperance.models.gaussian_process.route_pilot import piloted_route
+from temperance.moves.fast_slow.two_stage import counted, stages
+from temperance.problems.checks import check_problem
+from temperance.problems.problem import densities_of
+from temperance.problems.slow_fast_vector import Fork
 from temperance.testing.laws import check_terms, check_vmap
-from temperance.two_stage import counted, stages
 
 RNG = np.random.default_rng(4)
 INPUTS = RNG.normal(size=(15, 2))

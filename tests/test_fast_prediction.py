@@ -9,7 +9,7 @@ import xarray as xr
 
 import temperance as tp
 from temperance.errors import ResultError
-from temperance.terms import prediction
+from temperance.models.gaussian_process import prediction
 
 RNG = np.random.default_rng(0)
 INPUTS = RNG.normal(size=(12, 2))

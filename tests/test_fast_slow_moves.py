@@ -19,9 +19,9 @@ from tests.fast_slow_rung import DENSE, LADDER, RUNG, Exact, draw, params, run
 import temperance as tp
 from temperance._types import Point, Position
 from temperance.errors import ArgumentError, MoveError, UnknownNameError
-from temperance.ladder import SingleRung
-from temperance.move import AbstractMove, Params
-from temperance.moves.extra_updates import FastUpdates
+from temperance.ladders.ladder import SingleRung
+from temperance.moves.fast_slow.extra_updates import FastUpdates
+from temperance.moves.move import AbstractMove, Params
 from temperance.moves.single_site import SingleSite
 from temperance.testing import invariance, reversibility
 

@@ -13,8 +13,8 @@ from jaxtyping import Array
 from tests import broken_fastness as broken
 
 import temperance as tp
-from temperance.multiplications import cost_of
-from temperance.terms.fast_gaussian_process import FAST
+from temperance.models.gaussian_process.fast_regression import FAST
+from temperance.moves.fast_slow.program_cost import cost_of
 
 ROWS = 24
 GENERATOR = np.random.default_rng(4)

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import temperance
+from temperance.engine.fingerprint import differences, fingerprint
 from temperance.errors import ArgumentError, DataError
-from temperance.fingerprint import differences, fingerprint
 
 ARGUMENT = jax.ShapeDtypeStruct((3,), jnp.float32)
 ARRAY = np.arange(3, dtype=np.float32)
@@ -27,7 +27,7 @@ ARRAY = np.arange(3, dtype=np.float32)
 PROGRAM = """
 import json, sys
 import jax, jax.numpy as jnp, numpy as np
-from temperance.fingerprint import fingerprint
+from temperance.engine.fingerprint import fingerprint
 
 def model(scale, table):
     @jax.custom_vjp
@@ -141,7 +141,7 @@ def test_closed_over_arrays_count_by_value(where: str) -> None:
 
 
 def test_twin_without_nested_constants_would_not_see_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["temperance.fingerprint"]
+    module = sys.modules["temperance.engine.fingerprint"]
     describe = module._describe_array
     monkeypatch.setattr(module, "_constants", lambda closed: [describe(c) for c in closed.consts])
     once = of_function(closing_over(ARRAY, "callback"))
@@ -249,7 +249,7 @@ def test_seed_is_seen() -> None:
 
 def test_versions_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     old = of_options()
-    monkeypatch.setattr("temperance.fingerprint.__version__", "9.9")
+    monkeypatch.setattr("temperance.engine.fingerprint.__version__", "9.9")
     assert differences(old, of_options()) == [
         f"the version of temperance: {old['package']} in the checkpoint, 9.9 now"
     ]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.broken_bases import moments_of_the_best, with_copies, within_modes_only
 
+from temperance.bases.fit import LocalFit, distinct, match_moments
 from temperance.errors import ArgumentError
-from temperance.fit import LocalFit, distinct, match_moments
 
 ONE = LocalFit(np.array([-5.0, 1.0]), np.array([[1.0, 0.3], [0.3, 2.0]]), np.log(0.3) + 7)
 TWO = LocalFit(np.array([4.0, 0.0]), np.array([0.5, 1.5]), np.log(0.7) + 7)

@@ -13,13 +13,19 @@ from scipy.stats import multivariate_normal
 from tests.broken_terms import Matern32WithTheSlopeOfMatern52
 
 import temperance as tp
-from temperance.checks import check_problem
 from temperance.errors import TermsError
-from temperance.problem import Problem, densities_of
-from temperance.program import equations
-from temperance.terms import lapack
-from temperance.terms.factorisation import _inverted, cuts, inverted, whitened, whole
-from temperance.terms.kernels import KERNELS, AbstractKernel
+from temperance.models.gaussian_process.kernels import KERNELS, AbstractKernel
+from temperance.models.gaussian_process.linear_algebra import lapack
+from temperance.models.gaussian_process.linear_algebra.factorisation import (
+    _inverted,
+    cuts,
+    inverted,
+    whitened,
+    whole,
+)
+from temperance.problems.checks import check_problem
+from temperance.problems.problem import Problem, densities_of
+from temperance.programs.compiled import equations
 from temperance.testing.laws import check_terms, check_vmap
 
 RNG = np.random.default_rng(3)

@@ -8,8 +8,8 @@ import numpy as np
 from tests.broken_terms import GammaWithoutJacobian
 
 import temperance as tp
-from temperance.ladder import SingleRung
-from temperance.move import Params
+from temperance.ladders.ladder import SingleRung
+from temperance.moves.move import Params
 from temperance.samplers.plain import Plain
 from temperance.testing import joint
 

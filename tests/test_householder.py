@@ -7,10 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from temperance.terms import householder, reduction
-from temperance.terms.factorisation import cuts
-from temperance.terms.householder import DISTANCES, padded
-from temperance.terms.tridiagonal import _foreign, _reduced, form_and_determinant, reduced
+from temperance.models.gaussian_process.linear_algebra import householder, reduction
+from temperance.models.gaussian_process.linear_algebra.factorisation import cuts
+from temperance.models.gaussian_process.linear_algebra.householder import DISTANCES, padded
+from temperance.models.gaussian_process.linear_algebra.tridiagonal import (
+    _foreign,
+    _reduced,
+    form_and_determinant,
+    reduced,
+)
 
 
 def given(n: int, dtype: Any = np.float64) -> tuple[Any, Any, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.broken_continuous import printed_log_weight
 
-from temperance.inverse_temperature import draw_beta, log_base_weight, log_target_weight
+from temperance.samplers.inverse_temperature import draw_beta, log_base_weight, log_target_weight
 
 TILTS = [0.0, 1e-300, 1e-17, 1e-9, 1e-5, 9.9e-3, 0.01, 0.0101, 0.3, 1.0, 7.0, 50.0, 800.0, 1e5]
 BOTH = np.array([sign * tilt for tilt in TILTS for sign in (1.0, -1.0)])

@@ -20,15 +20,15 @@ from tests.subsampled_rows import AtRung, Terms, draw_prior, log_prior, make_row
 
 import temperance as tp
 from temperance._types import Point
+from temperance.engine.loop import step_chains
 from temperance.errors import ArgumentError
-from temperance.geometric import GeometricLadder
-from temperance.ladder import Rung
+from temperance.ladders.geometric import GeometricLadder
+from temperance.ladders.ladder import Rung
+from temperance.ladders.prefix import PrefixLadder
 from temperance.moves.hmc import Hmc, hmc
-from temperance.moves.kicks import in_single, kicks
-from temperance.prefix import PrefixLadder
-from temperance.samplers.parallel import ParallelTempering
+from temperance.moves.single_precision import in_single, kicks
+from temperance.samplers.parallel.tempering import ParallelTempering
 from temperance.samplers.plain import Plain
-from temperance.samplers.run import step_chains
 from temperance.samplers.transitions import TemperedTransitions
 from temperance.testing import Verdict, invariance, reversibility
 

@@ -14,9 +14,8 @@ from tests import broken
 
 from temperance._types import LogDensity
 from temperance.errors import ArgumentError
-from temperance.gaussian import Gaussian
-from temperance.geometric import GeometricLadder
-from temperance.ladder import (
+from temperance.ladders.geometric import GeometricLadder
+from temperance.ladders.ladder import (
     AbstractLadder,
     AbstractUniformLadder,
     Rungs,
@@ -25,10 +24,11 @@ from temperance.ladder import (
     map_rungs,
     weighted,
 )
-from temperance.move import Params
 from temperance.moves.hmc import hmc
 from temperance.moves.metropolis import metropolis
-from temperance.samplers.parallel import ParallelTempering
+from temperance.moves.move import Params
+from temperance.problems.gaussian import Gaussian
+from temperance.samplers.parallel.tempering import ParallelTempering
 from temperance.samplers.transitions import TemperedTransitions
 from temperance.testing import check_gradients, check_ladder, check_terms, check_vmap
 

@@ -18,8 +18,8 @@ from tests.minibatch_rows import (
 )
 
 import temperance as tp
-from temperance.moves.minibatch import Mint
-from temperance.moves.pseudo_marginal import PseudoMarginal
+from temperance.moves.minibatch.penalty import Mint
+from temperance.moves.minibatch.pseudo_marginal import PseudoMarginal
 from temperance.testing import Verdict, invariance, reversibility
 
 # A batch of its own for each state: three of six rows.

@@ -9,9 +9,15 @@ import pytest
 from scipy import stats
 from tests import broken_minibatches as twins
 
-from temperance.batch_law import BatchLaw, flattening, implied_beta, mean_acceptance, penalty
-from temperance.batches import Batches
 from temperance.errors import ArgumentError
+from temperance.moves.minibatch.batch_law import (
+    BatchLaw,
+    flattening,
+    implied_beta,
+    mean_acceptance,
+    penalty,
+)
+from temperance.rows.batches import Batches
 from temperance.testing import minibatches, subsamples
 from temperance.testing.enumeration import (
     Matrix,

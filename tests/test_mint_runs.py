@@ -18,12 +18,12 @@ from typer.testing import CliRunner
 
 import temperance as tp
 from temperance.cli import app
-from temperance.diagnostics import standard_error
+from temperance.engine.loop import run_block
 from temperance.errors import ArgumentError, MoveError, UnknownNameError
-from temperance.moves.minibatch import MOST_VARIANCE, Moments
-from temperance.rows import Rows
-from temperance.samplers.run import run_block
-from temperance.work import work
+from temperance.estimates.diagnostics import standard_error
+from temperance.ladders.row_sums import Rows
+from temperance.moves.minibatch.penalty import MOST_VARIANCE, Moments
+from temperance.results.work import work
 
 ROWS = 300
 DATA = 1.0 + 2.0 * np.random.default_rng(4).normal(size=ROWS)

@@ -13,16 +13,16 @@ from jaxtyping import Array
 from tests import broken_mintee, small_runs
 
 import temperance as tp
-from temperance.batch_energy import as_key, batch_sizes
-from temperance.batches import Batches
-from temperance.checkpoint import Store
-from temperance.energy import EnergyLadder
+from temperance.engine.checkpoint import Store
 from temperance.errors import ArgumentError
-from temperance.move import Params
-from temperance.reservoir import add, empty
-from temperance.rows import Rows
-from temperance.samplers.equi_energy_rung import EquiEnergyRungState
-from temperance.samplers.minibatch_equi_energy import MinibatchRung
+from temperance.ladders.energies import EnergyLadder
+from temperance.ladders.row_sums import Rows
+from temperance.moves.move import Params
+from temperance.rows.batches import Batches
+from temperance.samplers.equi_energy.batch_energies import as_key, batch_sizes
+from temperance.samplers.equi_energy.minibatch_rung import MinibatchRung
+from temperance.samplers.equi_energy.one_rung import EquiEnergyRungState
+from temperance.samplers.equi_energy.reservoir import add, empty
 from temperance.testing import enumeration, invariance
 
 SIZES = (2, 3, 6)

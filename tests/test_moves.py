@@ -15,14 +15,14 @@ from tests.curved_rung import DENSE, DIAGONAL, RUNG, Exact, params, run, volume
 
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError, UnknownNameError
-from temperance.ladder import Rung
-from temperance.move import AbstractMove, Info, Params
+from temperance.ladders.ladder import Rung
 from temperance.moves import hmc as hmc_module
 from temperance.moves.blackjax import elliptical_slice, from_blackjax, nuts, slice_sampling
 from temperance.moves.combine import alternate, repeat
 from temperance.moves.hmc import Hmc, hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
+from temperance.moves.move import AbstractMove, Info, Params
 from temperance.testing import invariance, reversibility
 
 MOVES: dict[str, tuple[AbstractMove, Params, tuple[float, float]]] = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from temperance.noise import noise
+from temperance.programs.random_numbers import noise
 
 KEYS = (40, 50)
 LEAST = 1e-4

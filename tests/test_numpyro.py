@@ -38,7 +38,12 @@ from tests.front_ends import (
 import temperance as tp
 from temperance.errors import ModelError
 from temperance.interop.numpyro import autoguide_fit, parts_of
-from temperance.interop.rows import FrontEndWarning, NotRowsError, are_independent, assemble
+from temperance.interop.row_detection import (
+    FrontEndWarning,
+    NotRowsError,
+    are_independent,
+    assemble,
+)
 
 RADON = radon_rows()
 INPUTS, BINARY = binary_rows()

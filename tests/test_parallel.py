@@ -10,12 +10,12 @@ from tests import broken
 
 from temperance._types import Key
 from temperance.errors import MoveError
-from temperance.geometric import GeometricLadder
-from temperance.move import AbstractMove, Params
+from temperance.ladders.geometric import GeometricLadder
 from temperance.moves.combine import alternate
 from temperance.moves.hmc import hmc
 from temperance.moves.metropolis import Metropolis, metropolis
-from temperance.samplers.parallel import ParallelState, ParallelTempering
+from temperance.moves.move import AbstractMove, Params
+from temperance.samplers.parallel.tempering import ParallelState, ParallelTempering
 from temperance.testing import ConstantSwaps, CurvedGamma, ResetToRung, Verdict, invariance
 
 TARGET = CurvedGamma()

@@ -12,16 +12,16 @@ import pytest
 from tests.small_runs import BETAS, make_problem
 
 import temperance as tp
-from temperance import plan as plan_module
-from temperance.jobs import Blocks
-from temperance.joint_plan import JointPlan
-from temperance.plan import PILOT_RUNGS, STARTS, Plan, ends_pilot, initial_params
-from temperance.problem import Problem, Target, densities_of
-from temperance.samplers.run import block_size, chain_keys
+from temperance.engine.jobs import Blocks
+from temperance.engine.loop import block_size, chain_keys
+from temperance.engine.stage import Stage
+from temperance.ladders.spacing import initial_betas, rungs_for, transition_rungs_for
+from temperance.methods import plan as plan_module
+from temperance.methods.joint_plan import JointPlan
+from temperance.methods.plan import PILOT_RUNGS, STARTS, Plan, ends_pilot, initial_params
+from temperance.problems.problem import Problem, Target, densities_of
 from temperance.samplers.transitions import TemperedTransitions
-from temperance.schedule import initial_betas, rungs_for, transition_rungs_for
-from temperance.stage import Stage
-from temperance.warmup import rounds
+from temperance.warmup.adaptation import rounds
 
 
 def make_plan(

@@ -8,8 +8,8 @@ import pytest
 import xarray as xr
 
 import temperance as tp
-from temperance.terms import prediction
-from temperance.terms.kernels import KERNELS
+from temperance.models.gaussian_process import prediction
+from temperance.models.gaussian_process.kernels import KERNELS
 
 RNG = np.random.default_rng(0)
 INPUTS = RNG.normal(size=(25, 2))

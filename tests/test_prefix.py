@@ -14,8 +14,8 @@ from tests.subsampled_rows import (
 )
 
 from temperance._types import Data, Position
-from temperance.prefix import PrefixLadder, depends_on_order
-from temperance.problem import Problem
+from temperance.ladders.prefix import PrefixLadder, depends_on_order
+from temperance.problems.problem import Problem
 from temperance.testing import check_ladder, check_vmap
 
 SHARED = {"independent": 0.0, "looking back": 0.7}

@@ -13,7 +13,13 @@ from tests.broken_terms import (
     LogNormalByVariance,
 )
 
-from temperance.terms.priors import AbstractPrior, Gamma, HalfNormal, InverseGamma, LogNormal
+from temperance.models.gaussian_process.priors import (
+    AbstractPrior,
+    Gamma,
+    HalfNormal,
+    InverseGamma,
+    LogNormal,
+)
 
 ALPHA = 1e-5
 DRAWS = 20_000

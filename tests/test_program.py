@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import temperance as tp
-from temperance import program
-from temperance.program import compiled, forget, small
+from temperance.programs import compiled as program
+from temperance.programs.compiled import compiled, forget, small
 
 
 def walk(x, num_steps):

@@ -36,7 +36,7 @@ import temperance as tp
 from temperance.errors import ModelError
 from temperance.interop.pymc import advi_fit, parts_of
 from temperance.interop.pytensor_graphs import DRAWN
-from temperance.interop.rows import FrontEndWarning, assemble
+from temperance.interop.row_detection import FrontEndWarning, assemble
 
 RADON = radon_rows()
 INPUTS, BINARY = binary_rows()

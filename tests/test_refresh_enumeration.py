@@ -13,7 +13,7 @@ import pytest
 from tests import broken_subsamples as twins
 from tests.test_subsample_enumeration import EXACT, LAW, LIKELIHOOD, SIZES, TERMS, cycles
 
-from temperance.samplers.refresh import exchange_log_ratios
+from temperance.samplers.parallel.refresh import exchange_log_ratios
 from temperance.testing import enumeration, refreshes, subsamples
 from temperance.testing.enumeration import Matrix, defect, stationary, total_variation
 

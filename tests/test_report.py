@@ -12,8 +12,8 @@ from tests.pages import assert_alone
 
 import temperance as tp
 from temperance.errors import ArgumentError
-from temperance.report import page
-from temperance.report.run_figures import MOST_VARIABLES, scalars, worst_first
+from temperance.reports import page
+from temperance.reports.run_figures import MOST_VARIABLES, scalars, worst_first
 
 COUNTS = {"num_draws": 60, "num_warmup": 60, "num_chains": 2, "progress": False}
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from temperance._types import Point
-from temperance.reservoir import Reservoir, add, draw, empty
+from temperance.samplers.equi_energy.reservoir import Reservoir, add, draw, empty
 
 RINGS, CAPACITY = 3, 4
 

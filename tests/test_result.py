@@ -14,7 +14,7 @@ from tests import small_runs
 from tests.small_runs import assert_identical, run, uninterrupted
 
 import temperance as tp
-from temperance.result import _log_densities, log_evidence
+from temperance.results.tree import _log_densities, log_evidence
 
 CHAINS, DRAWS = small_runs.SHORT["num_chains"], small_runs.SHORT["num_draws"]
 

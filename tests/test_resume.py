@@ -20,12 +20,12 @@ from tests import small_runs
 from tests.small_runs import assert_identical, run, uninterrupted
 
 import temperance as tp
-from temperance import conductor
-from temperance.checkpoint import CheckpointWarning
-from temperance.diagnostics import effective_size
+from temperance.engine import conductor
+from temperance.engine.checkpoint import CheckpointWarning
+from temperance.engine.loop import traces
 from temperance.errors import CheckpointError, InterruptedRunError
-from temperance.sample import RunWarning
-from temperance.samplers.run import traces
+from temperance.estimates.diagnostics import effective_size
+from temperance.sampling import RunWarning
 
 ROOT = Path(__file__).parents[1]
 

@@ -17,9 +17,9 @@ from tests import small_runs
 from tests.small_runs import assert_identical, run, uninterrupted
 
 import temperance as tp
-from temperance import runtime
+from temperance.engine.loop import traces
 from temperance.errors import ArgumentError, InterruptedRunError
-from temperance.samplers.run import traces
+from temperance.programs import scope as runtime
 
 ROOT = Path(__file__).parents[1]
 

@@ -10,8 +10,8 @@ from tests import broken_runs, small_runs
 from tests.small_runs import ROWS, run
 
 import temperance as tp
-from temperance.diagnostics import standard_error
-from temperance.weighted import weighted_mean
+from temperance.estimates.diagnostics import standard_error
+from temperance.estimates.weighted import weighted_mean
 
 # Rows are N(s, 1) with s = sum of the means, N(0, 2) a priori; the difference of the means is
 # N(0, 2) before and after.

@@ -9,9 +9,9 @@ from numpy.random import Generator, default_rng
 from scipy.stats import norm
 from tests import broken_estimates as broken
 
-from temperance import schedule
-from temperance.diagnostics import FloatArray
 from temperance.errors import ArgumentError
+from temperance.estimates.diagnostics import FloatArray
+from temperance.ladders import spacing as schedule
 
 BARRIER = 4.0
 

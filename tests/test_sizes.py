@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from temperance import prefix
 from temperance.errors import ArgumentError, DataError
-from temperance.sizes import SizeWarning, checked_sizes
+from temperance.ladders import prefix
+from temperance.rows.sizes import SizeWarning, checked_sizes
 
 PAPERS = (64, 91, 128, 181, 256, 362, 512)
 

@@ -16,14 +16,15 @@ from tests.small_runs import assert_identical
 from tests.stored_rows import NUM_ROWS, SHORT, make_problem, make_rows, store
 
 import temperance as tp
-from temperance import checks, program
+from temperance.engine.fingerprint import fingerprint
+from temperance.engine.loop import traces
 from temperance.errors import CheckpointError, DataError, FileFormatError
-from temperance.fetch import is_remote, remote, taken
-from temperance.fingerprint import fingerprint
-from temperance.problem import densities_of
-from temperance.rows import rows_alone
-from temperance.samplers.run import traces
-from temperance.source import ArrayRows, RowSource, ZarrRows
+from temperance.ladders.row_sums import rows_alone
+from temperance.problems import checks
+from temperance.problems.problem import densities_of
+from temperance.programs import compiled as program
+from temperance.rows.in_programs import is_remote, remote, taken
+from temperance.rows.source import ArrayRows, RowSource, ZarrRows
 
 ROOT = Path(__file__).parents[1]
 KINDS = ["memmap", "zarr", "parquet"]

@@ -11,15 +11,15 @@ from tests.subsampled_rows import draw_rungs, make_ladder, make_rows, order_law
 
 from temperance._types import Key
 from temperance.errors import ArgumentError
-from temperance.move import AbstractMove, Params
+from temperance.ladders.prefix import PrefixLadder
 from temperance.moves.combine import alternate
 from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
-from temperance.prefix import PrefixLadder
-from temperance.samplers.parallel import ParallelState, ParallelTempering
+from temperance.moves.move import AbstractMove, Params
+from temperance.rows.shuffle import Strata, shuffle
+from temperance.samplers.parallel.tempering import ParallelState, ParallelTempering
 from temperance.samplers.transitions import TemperedTransitions, TransitionState
-from temperance.shuffle import Strata, shuffle
 from temperance.testing import Verdict, invariance
 
 SIZES, SHARED = (1, 4, 12), 0.6

@@ -19,15 +19,15 @@ from jaxtyping import Array
 from tests.counted_rows import count_rows, terms
 
 from temperance._types import Key, Point
-from temperance.ladder import Rungs
-from temperance.move import AbstractMove, Params
+from temperance.engine.loop import run_block, step_chains
+from temperance.ladders.ladder import Rungs
+from temperance.ladders.prefix import PrefixLadder
 from temperance.moves.hmc import hmc
 from temperance.moves.metropolis import metropolis
-from temperance.prefix import PrefixLadder
-from temperance.samplers.parallel import ParallelTempering
-from temperance.samplers.run import run_block, step_chains
+from temperance.moves.move import AbstractMove, Params
+from temperance.results.work import work
+from temperance.samplers.parallel.tempering import ParallelTempering
 from temperance.samplers.transitions import TemperedTransitions
-from temperance.work import work
 
 CHAINS, DRAWS, THIN, LEAPS = 2, 3, 2, 3
 SWEEPS = CHAINS * DRAWS * THIN

@@ -15,13 +15,13 @@ from tests.subsampled_rows import (
 )
 
 import temperance as tp
-from temperance.diagnostics import standard_error
-from temperance.move import Params
-from temperance.prefix import PrefixLadder
-from temperance.problem import densities_of
-from temperance.samplers.run import traces
-from temperance.schedule import spt_cost, stt_cost
-from temperance.subsampling import Subsampling, colder_part, cut_evenly, variances
+from temperance.engine.loop import traces
+from temperance.estimates.diagnostics import standard_error
+from temperance.ladders.prefix import PrefixLadder
+from temperance.ladders.spacing import spt_cost, stt_cost
+from temperance.moves.move import Params
+from temperance.problems.problem import densities_of
+from temperance.warmup.subsample_sizes import Subsampling, colder_part, cut_evenly, variances
 
 ROWS, SHARED = 40, 0.3
 # One set of sizes, so that few programs are compiled.

@@ -9,10 +9,10 @@ import pytest
 from tests import broken
 
 from temperance.errors import UnknownNameError
-from temperance.move import Params
 from temperance.moves.metropolis import metropolis
-from temperance.samplers.parallel import ParallelTempering
-from temperance.samplers.swaps import Swaps, even_odd, hot_to_cold, swap
+from temperance.moves.move import Params
+from temperance.samplers.parallel.swaps import Swaps, even_odd, hot_to_cold, swap
+from temperance.samplers.parallel.tempering import ParallelTempering
 from temperance.testing import CurvedGamma, enumeration, subsamples
 
 # T1: log likelihoods of four rows in four states.

@@ -11,10 +11,10 @@ from jaxtyping import Array
 from scipy import integrate, stats
 
 from temperance._types import Key
-from temperance.gaussian import Gaussian
-from temperance.geometric import GeometricLadder
-from temperance.move import Params
+from temperance.ladders.geometric import GeometricLadder
 from temperance.moves.metropolis import metropolis
+from temperance.moves.move import Params
+from temperance.problems.gaussian import Gaussian
 from temperance.samplers.transitions import TemperedTransitions
 from temperance.testing import (
     ConjugateNormal,

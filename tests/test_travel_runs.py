@@ -13,7 +13,7 @@ from tests.small_runs import make_problem
 
 import temperance as tp
 from temperance.errors import ArgumentError, UnknownNameError
-from temperance.weighted import log_ratio
+from temperance.estimates.weighted import log_ratio
 
 # Two modes with known weights and log Z, and a base over both.
 SHIFT, WEIGHT, LOG_Z = 2.5, 0.3, -1.3

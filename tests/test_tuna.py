@@ -18,15 +18,15 @@ from tests.tall_rows import DESIGN, NUM_ROWS, Law, make_problem, statistics_of
 
 import temperance as tp
 from temperance._types import Key, Point
-from temperance.bounds import FAMILIES
-from temperance.moves.poisson import Tuna, unit
-from temperance.poisson_law import PoissonLaw
-from temperance.rows import RowLadder
-from temperance.samplers.run import step_chains
+from temperance.engine.loop import step_chains
+from temperance.ladders.row_sums import RowLadder
+from temperance.moves.minibatch.bounds import FAMILIES
+from temperance.moves.minibatch.poisson import Tuna, unit
+from temperance.moves.minibatch.poisson_law import PoissonLaw
+from temperance.rows.alias_table import WeightedRows
 from temperance.testing import Verdict, invariance, reversibility
 from temperance.testing.enumeration import defect, imbalance, normalised
 from temperance.testing.subsamples import sine_terms
-from temperance.weighted_rows import WeightedRows
 
 # The decision, exactly: three rows in four states, and every count of rows.
 

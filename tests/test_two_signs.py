@@ -14,7 +14,7 @@ import pytest
 from jaxtyping import Array
 
 import temperance as tp
-from temperance.diagnostics import standard_error
+from temperance.estimates.diagnostics import standard_error
 
 pytestmark = pytest.mark.slow
 

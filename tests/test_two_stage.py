@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from temperance.two_stage import _Packing, counted, stages
+from temperance.moves.fast_slow.two_stage import _Packing, counted, stages
 
 SLOW = {"a": jnp.asarray(0.7), "b": jnp.asarray([0.3, -0.2, 1.1])}
 FAST = {"c": jnp.asarray(0.4), "d": jnp.asarray([2.0, -1.0])}

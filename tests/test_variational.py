@@ -12,13 +12,13 @@ import pytest
 from tests.broken_bases import unpaired_draws, unscaled_draws, with_copies
 
 import temperance as tp
-from temperance import variational_climb
+from temperance.bases import lbfgs as variational_climb
+from temperance.bases.advi import FitWarning, advi, local_fits
+from temperance.bases.bridge import rebased
+from temperance.bases.fit import match_moments
+from temperance.bases.variational_bound import Objective, Parameters, fixed_draws, standard
 from temperance.errors import ArgumentError, DataError, StartError, UnknownNameError
-from temperance.fit import match_moments
-from temperance.rebased import rebased
 from temperance.testing import ConjugateNormal
-from temperance.variational import FitWarning, advi, local_fits
-from temperance.variational_objective import Objective, Parameters, fixed_draws, standard
 
 MEAN = np.array([1.0, -200.0, 0.03])
 SCALES = np.array([1.0, 50.0, 0.01])

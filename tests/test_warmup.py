@@ -12,9 +12,9 @@ from tests import small_runs
 from tests.small_runs import run
 
 import temperance as tp
-from temperance.checkpoint import blocks
-from temperance.move import Params
-from temperance.warmup import Adaptation, Moments, _add, learn_factor, rounds, transplant
+from temperance.engine.checkpoint import blocks
+from temperance.moves.move import Params
+from temperance.warmup.adaptation import Adaptation, Moments, _add, learn_factor, rounds, transplant
 
 RUNGS, DIMENSION = 2, 3
 MANY = 10**9  # draws, so that shrinkage to the last factor is beyond the digits compared

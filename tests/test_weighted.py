@@ -8,10 +8,10 @@ import xarray as xr
 
 import temperance as tp
 from temperance.errors import ArgumentError, ResultError
-from temperance.inverse_temperature import log_base_weight, log_target_weight
-from temperance.resampling import relative
-from temperance.weighted import kish, log_mean_weight, log_ratio, weighted_mean
-from temperance.weighted_table import weighted_quantiles
+from temperance.estimates.resampling import relative
+from temperance.estimates.weighted import kish, log_mean_weight, log_ratio, weighted_mean
+from temperance.results.weighted_table import weighted_quantiles
+from temperance.samplers.inverse_temperature import log_base_weight, log_target_weight
 
 # A chain on the joint law of two normals, N(0, 1) and exp(Z) N(shift, 1), with beta summed out: its
 # weights and expectations are known. Draws are exact and kept for a while, as a chain would.

@@ -5,7 +5,7 @@
 
 The table goes beside the CSV as .md. Goals: 49 members by Cholesky at most 1.05 x one; by
 tridiagonal form at most 1.7 x one by Cholesky, and at most 1.3 x LAPACK's own eigendecomposition.
-The tables of `terms/fast_costs.py` are the rows "factor" and "reduction".
+The tables of `models/gaussian_process/route_costs.py` are the rows "factor" and "reduction".
 """
 
 import argparse
@@ -23,10 +23,10 @@ import numpy as np
 from kept import keep_figures
 
 import temperance as tp
-from temperance.runtime import scope
-from temperance.terms.factorisation import cuts, whitened
-from temperance.terms.tridiagonal import reduced
-from temperance.two_stage import stages
+from temperance.models.gaussian_process.linear_algebra.factorisation import cuts, whitened
+from temperance.models.gaussian_process.linear_algebra.tridiagonal import reduced
+from temperance.moves.fast_slow.two_stage import stages
+from temperance.programs.scope import scope
 
 HERE = Path(__file__).parent
 COLUMNS = ("rows", "inputs", "what", "value", "unit", "goal")

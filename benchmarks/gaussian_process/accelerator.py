@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from temperance.terms.covariance import Arguments, log_likelihood
-from temperance.terms.kernels import SquaredExponential
+from temperance.models.gaussian_process.covariance import Arguments, log_likelihood
+from temperance.models.gaussian_process.kernels import SquaredExponential
 
 SIZES, NUM_INPUTS, NUM_CALLS, JITTER = (256, 512, 1024, 2048, 4096), 8, 20, 1e-8
 DEFAULT = Path(__file__).parent.parent / "results" / "gaussian_process_accelerator.md"

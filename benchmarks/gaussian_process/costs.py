@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import temperance as tp
-from temperance.moves.kicks import in_single
-from temperance.terms.covariance import panels_of
-from temperance.terms.factorisation import inverted, whitened
-from temperance.terms.kernels import SquaredExponential
+from temperance.models.gaussian_process.covariance import panels_of
+from temperance.models.gaussian_process.kernels import SquaredExponential
+from temperance.models.gaussian_process.linear_algebra.factorisation import inverted, whitened
+from temperance.moves.single_precision import in_single
 
 # The paper's rungs: 1024 * 2^(-m/2).
 LADDER = (1024, 724, 512, 362, 256, 181, 128)

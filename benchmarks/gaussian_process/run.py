@@ -22,7 +22,7 @@ from costs import LADDER, milliseconds
 from kept import keep_figures
 from sampling import MOVES, NUM_CHAINS, NUM_INPUTS, NUM_ROWS, comparisons
 
-from temperance.runtime import scope
+from temperance.programs.scope import scope
 
 HERE = Path(__file__).parent
 COLUMNS = ("measure", "rows", "inputs", "what", "value", "unit", "goal")

@@ -9,8 +9,8 @@ import numpy as np
 from costs import data_of, plain_density
 
 import temperance as tp
-from temperance.diagnostics import effective_size
-from temperance.terms.gaussian_process import LEAVES
+from temperance.estimates.diagnostics import effective_size
+from temperance.models.gaussian_process.regression import LEAVES
 
 NUM_ROWS, NUM_INPUTS = 256, 8
 NUM_CHAINS = 2

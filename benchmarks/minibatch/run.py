@@ -24,9 +24,9 @@ from programs import Loop, logistic_terms, through_our_loop
 from run_facts import machine, versions
 
 import temperance as tp
-from temperance.plan import start_chains
-from temperance.program import compiled
-from temperance.runtime import scope
+from temperance.methods.plan import start_chains
+from temperance.programs.compiled import compiled
+from temperance.programs.scope import scope
 
 NUM_ROWS, NUM_COEFFICIENTS, NUM_STEPS = 1_000_000, 20, 2000
 GOAL = 3.0

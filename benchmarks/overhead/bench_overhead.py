@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import counts
 import programs
 
-from temperance.runtime import scope
+from temperance.programs.scope import scope
 
 PT = {
     "ours": lambda s, n: programs.pt_ours(s, n),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from programs import Loop
 
-from temperance.diagnostics import standard_error
+from temperance.estimates.diagnostics import standard_error
 
 
 class Cost(NamedTuple):

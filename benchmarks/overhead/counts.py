@@ -10,9 +10,9 @@ import jax
 import numpy as np
 from programs import NUM_LEAPFROG, NUM_RUNGS, tempered
 
-from temperance.geometric import GeometricLadder
-from temperance.jobs import Blocks
-from temperance.samplers.parallel import ParallelTempering
+from temperance.engine.jobs import Blocks
+from temperance.ladders.geometric import GeometricLadder
+from temperance.samplers.parallel.tempering import ParallelTempering
 
 NUM_CHAINS, NUM_SWEEPS = 4, 25
 

@@ -19,16 +19,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from temperance.gaussian import Gaussian
-from temperance.geometric import GeometricLadder
-from temperance.jobs import Blocks
-from temperance.ladder import SingleRung, map_rungs
-from temperance.move import Params
+from temperance.engine.jobs import Blocks
+from temperance.ladders.geometric import GeometricLadder
+from temperance.ladders.ladder import SingleRung, map_rungs
 from temperance.moves.hmc import hmc
-from temperance.problem import Densities, Problem, densities_of
-from temperance.samplers.parallel import ParallelTempering
+from temperance.moves.move import Params
+from temperance.problems.gaussian import Gaussian
+from temperance.problems.problem import Densities, Problem, densities_of
+from temperance.samplers.parallel.tempering import ParallelTempering
 from temperance.samplers.plain import Plain
-from temperance.warmup import begin
+from temperance.warmup.adaptation import begin
 
 NUM_ROWS, NUM_COEFFICIENTS = 2000, 20
 NUM_RUNGS, NUM_LEAPFROG = 16, 4

@@ -33,7 +33,7 @@ from programs import (
 from rich.console import Console
 from run_facts import machine, versions
 
-from temperance.runtime import scope
+from temperance.programs.scope import scope
 
 HERE = Path(__file__).parent
 COLUMNS = ("measure", "target", "chains", "loop", "against", "value", "low", "high", "goal", "us")

@@ -6,24 +6,24 @@ from temperance._version import __version__
 from temperance.face import offer
 
 if TYPE_CHECKING:
-    from temperance.batch_law import implied_beta
-    from temperance.bootstrap import bootstrap
-    from temperance.bounds import Bounds, lipschitz
-    from temperance.cite import cite
-    from temperance.continuous import JointLadder
-    from temperance.energy import EnergyLadder
+    from temperance.moves.minibatch.batch_law import implied_beta
+    from temperance.bases.bootstrap import bootstrap
+    from temperance.moves.minibatch.bounds import Bounds, lipschitz
+    from temperance.results.cite import cite
+    from temperance.ladders.joint import JointLadder
+    from temperance.ladders.energies import EnergyLadder
     from temperance.errors import TemperanceError
-    from temperance.expectations import expectation, resample
-    from temperance.explicit_stages import TwoStage, two_stage
-    from temperance.fastness import Fastness, fastness
-    from temperance.fit import Fit, LocalFit, match_moments
-    from temperance.gaussian import Gaussian
-    from temperance.geometric import GeometricLadder
+    from temperance.results.expectations import expectation, resample
+    from temperance.moves.fast_slow.explicit_stages import TwoStage, two_stage
+    from temperance.moves.fast_slow.fastness import Fastness, fastness
+    from temperance.bases.fit import Fit, LocalFit, match_moments
+    from temperance.problems.gaussian import Gaussian
+    from temperance.ladders.geometric import GeometricLadder
     from temperance.interop.front_ends import from_numpyro, from_pymc
-    from temperance.ladder import AbstractLadder, AbstractUniformLadder
-    from temperance.laplace import Laplace, laplace
-    from temperance.move import AbstractMove, Params
-    from temperance.moves.base_measures import (
+    from temperance.ladders.ladder import AbstractLadder, AbstractUniformLadder
+    from temperance.moves.minibatch.laplace import Laplace, laplace
+    from temperance.moves.move import AbstractMove, Params
+    from temperance.moves.fast_slow.base_measures import (
         constellation,
         exchangeable,
         grid,
@@ -32,40 +32,40 @@ if TYPE_CHECKING:
     )
     from temperance.moves.blackjax import elliptical_slice, from_blackjax, nuts, slice_sampling
     from temperance.moves.combine import alternate, repeat
-    from temperance.moves.delayed import delayed
-    from temperance.moves.dragging import dragging
-    from temperance.moves.ensemble import ensemble
-    from temperance.moves.extra_updates import extra_updates
+    from temperance.moves.minibatch.delayed import delayed
+    from temperance.moves.fast_slow.dragging import dragging
+    from temperance.moves.fast_slow.ensemble import ensemble
+    from temperance.moves.fast_slow.extra_updates import extra_updates
     from temperance.moves.hmc import hmc
     from temperance.moves.mala import mala
     from temperance.moves.metropolis import metropolis
-    from temperance.moves.mint import mint
-    from temperance.moves.multiple_try import multiple_try
-    from temperance.moves.multiset import multiset
-    from temperance.moves.random_grid import random_grid
+    from temperance.moves.minibatch.mint import mint
+    from temperance.moves.fast_slow.multiple_try import multiple_try
+    from temperance.moves.fast_slow.multiset import multiset
+    from temperance.moves.fast_slow.random_grid import random_grid
     from temperance.moves.single_site import single_site
-    from temperance.moves.tuna import tuna
-    from temperance.open_rows import open_rows
-    from temperance.prefix import PrefixLadder
-    from temperance.problem import Problem, Target
-    from temperance.report import report
-    from temperance.result import load, log_evidence, save
-    from temperance.rows import RowLadder
-    from temperance.sample import sample
-    from temperance.samplers.annealing import AnnealedImportance
+    from temperance.moves.minibatch.tuna import tuna
+    from temperance.rows.files import open_rows
+    from temperance.ladders.prefix import PrefixLadder
+    from temperance.problems.problem import Problem, Target
+    from temperance.reports import report
+    from temperance.results.tree import load, log_evidence, save
+    from temperance.ladders.row_sums import RowLadder
+    from temperance.sampling import sample
+    from temperance.samplers.annealing.importance import AnnealedImportance
     from temperance.samplers.continuous import GibbsTempering, JointTempering
-    from temperance.samplers.equi_energy import EquiEnergy
-    from temperance.samplers.parallel import ParallelTempering
+    from temperance.samplers.equi_energy.all_rungs import EquiEnergy
+    from temperance.samplers.parallel.tempering import ParallelTempering
     from temperance.samplers.plain import Plain
     from temperance.samplers.simulated import SimulatedTempering
     from temperance.samplers.transitions import TemperedTransitions
-    from temperance.source import ArrayRows, RowSource
-    from temperance.summary import Summary, summary
-    from temperance.terms.fast_gaussian_process import fast_gaussian_process
-    from temperance.terms.gaussian_process import gaussian_process
-    from temperance.terms.kernels import AbstractKernel, Matern32, Matern52, SquaredExponential
-    from temperance.terms.prediction import Prediction, predict
-    from temperance.terms.priors import (
+    from temperance.rows.source import ArrayRows, RowSource
+    from temperance.results.summary import Summary, summary
+    from temperance.models.gaussian_process.fast_regression import fast_gaussian_process
+    from temperance.models.gaussian_process.regression import gaussian_process
+    from temperance.models.gaussian_process.kernels import AbstractKernel, Matern32, Matern52, SquaredExponential
+    from temperance.models.gaussian_process.prediction import Prediction, predict
+    from temperance.models.gaussian_process.priors import (
         AbstractPrior,
         CorrelatedLogNormal,
         Gamma,
@@ -73,8 +73,8 @@ if TYPE_CHECKING:
         InverseGamma,
         LogNormal,
     )
-    from temperance.variational import advi, local_fits
-    from temperance.weighted import Expectation
+    from temperance.bases.advi import advi, local_fits
+    from temperance.estimates.weighted import Expectation
 
 __all__ = [
     "AbstractKernel", "AbstractLadder", "AbstractMove", "AbstractPrior", "AbstractUniformLadder",

@@ -11,9 +11,9 @@ import numpy as np
 from constant import trip_rate
 
 from temperance import Gaussian, GeometricLadder, ParallelTempering, Params, metropolis
-from temperance.jobs import Blocks
-from temperance.move import AbstractMove, Info
-from temperance.schedule import equalise, initial_betas
+from temperance.engine.jobs import Blocks
+from temperance.ladders.spacing import equalise, initial_betas
+from temperance.moves.move import AbstractMove, Info
 
 DIMENSION, SCALE = 10, 6.0
 NUM_CHAINS, BLOCK = 8, 1000

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from temperance.diagnostics import round_trips
-from temperance.samplers.swaps import swap
+from temperance.estimates.diagnostics import round_trips
+from temperance.samplers.parallel.swaps import swap
 
 NUM_CHAINS, NUM_SWEEPS = 16, 20_000
 

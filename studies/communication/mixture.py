@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from temperance import Gaussian, Target, hmc
-from temperance.jobs import Blocks
-from temperance.plan import Plan
-from temperance.problem import densities_of
+from temperance.engine.jobs import Blocks
+from temperance.methods.plan import Plan
+from temperance.problems.problem import densities_of
 
 DIMENSION, NUM_CHAINS, NUM_WARMUP = 10, 4, 3000
 # What the default call of `sample` chooses here.

@@ -28,9 +28,9 @@ from mixture import warm_up
 from rich.console import Console
 
 from temperance import __version__
-from temperance.diagnostics import communication_barrier, round_trip_rate
-from temperance.runtime import scope
-from temperance.samplers.swaps import SCHEMES
+from temperance.estimates.diagnostics import communication_barrier, round_trip_rate
+from temperance.programs.scope import scope
+from temperance.samplers.parallel.swaps import SCHEMES
 
 HERE = Path(__file__).parent
 # Settings of the part with constant acceptance: (rungs, rejection).

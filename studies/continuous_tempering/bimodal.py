@@ -18,9 +18,9 @@ from pages import Rows
 from sections import table
 
 import temperance as tp
-from temperance.continuous import Heated
-from temperance.runtime import scope
-from temperance.weighted import relative
+from temperance.estimates.weighted import relative
+from temperance.ladders.joint import Heated
+from temperance.programs.scope import scope
 
 # Draws, and how many of them are kept as points of the figure.
 NUM_DRAWS, FEW_DRAWS, NUM_WARMUP, NUM_KEPT = 10_000, 300, 1000, 500

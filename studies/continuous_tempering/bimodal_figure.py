@@ -10,8 +10,8 @@ import numpy as np
 from bimodal_problem import base, ladder, log_target
 from pages import STYLE, Rows, save
 
-from temperance.continuous import Heated
-from temperance.runtime import scope
+from temperance.ladders.joint import Heated
+from temperance.programs.scope import scope
 
 EDGES = np.linspace(-4.0, 4.0, 81)
 CONTROLS = np.linspace(-6.0, 6.0, 121)

@@ -30,9 +30,9 @@ from boltzmann_problem import MOMENTS, System, read_system, system
 from experiment import Experiment, Result
 
 import temperance as tp
-from temperance.boltzmann import random_machine, relaxation
-from temperance.runtime import scope
-from temperance.samplers.run import step_chains
+from temperance.engine.loop import step_chains
+from temperance.models.boltzmann import random_machine, relaxation
+from temperance.programs.scope import scope
 
 NUM_SYSTEMS, NUM_UNITS = 10, 30
 # Of one repetition: what 100 anneals through 10,000 temperatures take. Repetitions are at scale 1.

@@ -17,9 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
 
-from temperance.inverse_temperature import draw_beta
+from temperance.engine.loop import chain_keys, step_chains
 from temperance.samplers.continuous import GibbsTempering, JointTempering
-from temperance.samplers.run import chain_keys, step_chains
+from temperance.samplers.inverse_temperature import draw_beta
 from temperance.samplers.simulated import SimulatedTempering
 
 Tempering = GibbsTempering | SimulatedTempering

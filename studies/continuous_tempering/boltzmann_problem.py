@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 import temperance as tp
-from temperance.boltzmann import BoltzmannMachine, Relaxation, relaxation
-from temperance.boltzmann.relaxation import log_cosh
+from temperance.models.boltzmann import BoltzmannMachine, Relaxation, relaxation
+from temperance.models.boltzmann.relaxation import log_cosh
 
 NUM_STARTS = 1000
 MOMENTS = ("log_z", "mean", "covariance")

@@ -33,7 +33,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from results_table import add_run
 
-from temperance.boltzmann import BoltzmannMachine, relaxation
+from temperance.models.boltzmann import BoltzmannMachine, relaxation
 
 HERE = Path(__file__).resolve().parent
 NUM_SYSTEMS = 10

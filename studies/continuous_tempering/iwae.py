@@ -30,11 +30,11 @@ import numpy as np
 from iwae_model import NAMES, Images, Networks, OneImage, generated, load, made, over_images
 from iwae_results import FOLDER, keep_model, keep_speed
 
-from temperance.continuous import JointLadder
-from temperance.geometric import GeometricLadder
-from temperance.move import Params
+from temperance.ladders.geometric import GeometricLadder
+from temperance.ladders.joint import JointLadder
 from temperance.moves.hmc import hmc
-from temperance.samplers.annealing import AnnealedImportance
+from temperance.moves.move import Params
+from temperance.samplers.annealing.importance import AnnealedImportance
 from temperance.samplers.continuous import GibbsTempering, JointTempering
 from temperance.samplers.simulated import SimulatedTempering
 

@@ -25,7 +25,7 @@ from radon_model import NUM_COUNTIES, Radon, load, made, numpyro_model, pymc_mod
 from sections import table
 
 import temperance as tp
-from temperance.weighted import log_ratio, weighted_mean
+from temperance.estimates.weighted import log_ratio, weighted_mean
 
 FRONTS = ("numpyro", "pymc")
 NUM_HOMES, FEW_HOMES, DIMENSION = 919, 60, NUM_COUNTIES + 7

@@ -15,7 +15,7 @@ from modes import facts
 from neal_problem import NUM_INPUTS, NUM_ROWS
 from neal_samplers import names, setting
 
-from temperance.runtime import scope
+from temperance.programs.scope import scope
 
 NUM_SLOW, NUM_SEEDS = 300_000, 10
 # CPU seconds at scale 1, for the time left.

@@ -8,7 +8,7 @@ from modes import DISCARD
 from neal_samplers import names
 from sections import table
 
-from temperance.diagnostics import effective_size
+from temperance.estimates.diagnostics import effective_size
 
 Rows = list[dict[str, Any]]
 # What an effective size and a number of switches are counted by.

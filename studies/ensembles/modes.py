@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from temperance.diagnostics import effective_size, standard_error
+from temperance.estimates.diagnostics import effective_size, standard_error
 
 LOW, HIGH = -1.75, -0.75
 BETWEEN = -1.125

@@ -10,8 +10,8 @@ import numpy as np
 from neal_problem import named, problem
 from neal_samplers import Setting
 
-from temperance.problem import densities_of
-from temperance.program import traceable
+from temperance.problems.problem import densities_of
+from temperance.programs.compiled import traceable
 
 POINTS = 3000
 

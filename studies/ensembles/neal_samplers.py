@@ -17,8 +17,8 @@ import numpy as np
 from neal_problem import NUM_INPUTS, PRIOR_SD, problem
 
 import temperance as tp
-from temperance.ladder import SingleRung
-from temperance.problem import densities_of
+from temperance.ladders.ladder import SingleRung
+from temperance.problems.problem import densities_of
 
 MEMBERS = 49
 SLOW, FAST = 2.0, 0.6

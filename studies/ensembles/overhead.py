@@ -23,10 +23,10 @@ from neal_problem import NUM_INPUTS, PRIOR_SD, rows
 from sections import table
 
 import temperance as tp
-from temperance.ladder import SingleRung
-from temperance.problem import densities_of
-from temperance.program import traceable
-from temperance.runtime import scope
+from temperance.ladders.ladder import SingleRung
+from temperance.problems.problem import densities_of
+from temperance.programs.compiled import traceable
+from temperance.programs.scope import scope
 
 SIZES, MEMBERS, ROUNDS, SECONDS = (100, 200, 400), 49, 60, 60.0
 BASES = ("independent", "exchangeable", "grid")

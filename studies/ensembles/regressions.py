@@ -20,7 +20,7 @@ from experiment import Experiment, Result
 from sections import mean_and_error, table
 
 import temperance as tp
-from temperance.diagnostics import effective_size
+from temperance.estimates.diagnostics import effective_size
 
 PROBLEMS = {"kin40k": 500, "elevators": 200}
 INPUTS = {"kin40k": 8, "elevators": 18}

@@ -23,15 +23,15 @@ from modes import visits
 from results_table import add_run
 
 import temperance as tp
-from temperance.conductor import Conductor
-from temperance.equi_energy_plan import EquiEnergyPlan
-from temperance.jobs import TunedJob
-from temperance.mintee_plan import MinteePlan
-from temperance.plan import Plan
-from temperance.problem import densities_of
-from temperance.progress import reporter
-from temperance.samplers.run import block_size
-from temperance.work import work
+from temperance.engine.conductor import Conductor
+from temperance.engine.jobs import TunedJob
+from temperance.engine.loop import block_size
+from temperance.methods.equi_energy_plan import EquiEnergyPlan
+from temperance.methods.mintee_plan import MinteePlan
+from temperance.methods.plan import Plan
+from temperance.problems.problem import densities_of
+from temperance.programs.progress import reporter
+from temperance.results.work import work
 
 TABLE = Path(__file__).parent / "results" / "accelerator.csv"
 # Temperatures of the hottest rung.

@@ -24,7 +24,7 @@ def available(sampler: str) -> bool:
     """Whether the library has what a sampler is built from."""
     first = sampler.split()[0]
     if first in METHOD_NEEDS:
-        from temperance.methods import METHODS
+        from temperance.methods.methods import METHODS
 
         return METHOD_NEEDS[first] in METHODS
     return hasattr(tp, NEEDS.get(first, "sample"))

@@ -30,7 +30,7 @@ from mnist_problem import DIMENSION, accuracy, best, images, log_terms, mnist
 from scipy.stats import kstest, skew
 from walks import blocks, tuned_step
 
-from temperance.runtime import scope
+from temperance.programs.scope import scope
 
 NUM_ROWS, BATCH = 13007, 100
 SEEDS = range(10)

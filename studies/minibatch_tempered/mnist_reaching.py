@@ -22,7 +22,7 @@ from mnist_problem import DIMENSION, images, mnist
 from scipy.special import expit
 from walks import blocks
 
-from temperance.runtime import scope
+from temperance.programs.scope import scope
 
 NUM_ROWS, BATCH = 13007, 100
 GOOD = 0.99

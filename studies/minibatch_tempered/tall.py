@@ -20,8 +20,8 @@ from tall_problem import DIMENSION, NUM_ROWS, data, mode_and_root, moments, tall
 from walks import blocks, tuned_step
 
 import temperance as tp
-from temperance.diagnostics import effective_size
-from temperance.runtime import scope
+from temperance.estimates.diagnostics import effective_size
+from temperance.programs.scope import scope
 
 PEERS = {"nuts": nuts, "hmcecs": hmcecs, "sgld": sgld}
 OURS = ("mcmc", "tuna", "delayed")

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array
 from tall_problem import DIMENSION, data, mode_and_root, tall
 
-from temperance.problem import densities_of
+from temperance.problems.problem import densities_of
 
 NUM_WARMUP = 500
 BATCH = 1000

@@ -25,7 +25,7 @@ from stochastic_gradient import gradient_walker
 from tied_problem import ALPHA, BATCH, BOX, COARSE, FINE, grid, modes, temperature, tied_means
 from walks import blocks, tuned_step
 
-from temperance.runtime import scope
+from temperance.programs.scope import scope
 
 NUM_ROWS = 10**6
 NUM_RUNS = 20

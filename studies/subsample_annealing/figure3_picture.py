@@ -7,7 +7,7 @@ from experiment import Result
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from temperance.report.style import SOFT, chain_colour, drawn, new_figure, quiet
+from temperance.reports.style import SOFT, chain_colour, drawn, new_figure, quiet
 
 ACROSS = 3
 MARKS = ("o", "D", "s", "^")

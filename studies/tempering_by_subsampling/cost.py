@@ -19,9 +19,9 @@ from problems import problem_named, truth
 from settings import SAMPLERS, sampler_named, theory, theory_with_swaps
 
 import temperance as tp
-from temperance.jobs import Blocks, Finished
-from temperance.runtime import scope
-from temperance.work import VALUE, work
+from temperance.engine.jobs import Blocks, Finished
+from temperance.programs.scope import scope
+from temperance.results.work import VALUE, work
 
 # About how long a block of the inner sampler lasts, and how many rounds there are at least.
 BLOCK_SECONDS, FEWEST_ROUNDS, MOST_ROUNDS = 0.1, 5, 60

@@ -16,8 +16,8 @@ from problems import problem_named
 from settings import NUM_CHAINS, sampler_named
 
 import temperance as tp
-from temperance.diagnostics import effective_size, ess_between
-from temperance.runtime import scope
+from temperance.estimates.diagnostics import effective_size, ess_between
+from temperance.programs.scope import scope
 
 # Sweeps a kept draw: those of the normal are so cheap that keeping them would be most of the work.
 THIN = {"normal": 8, "gp": 1}

@@ -6,7 +6,7 @@ effective size is kept too, because a posterior is known as well as its worst di
 
 import numpy as np
 
-from temperance.diagnostics import effective_size, ess_between, rhat_between, rhat_live
+from temperance.estimates.diagnostics import effective_size, ess_between, rhat_between, rhat_live
 
 CURVE_POINTS = 40
 FEWEST_DRAWS = 4

@@ -27,8 +27,8 @@ from problems import problem_named
 from settings import sampler_named
 
 import temperance as tp
-from temperance.jobs import Blocks
-from temperance.runtime import scope
+from temperance.engine.jobs import Blocks
+from temperance.programs.scope import scope
 
 NUM_CHAINS, NUM_WARMUP, NUM_TUNED = 3, 300, 200
 # The tuned run's points from which the others start, and their jumps.

@@ -36,11 +36,11 @@ import numpy as np
 from jaxtyping import Array
 
 import temperance as tp
+from temperance.ladders.prefix import PrefixLadder
+from temperance.ladders.spacing import spt_cost, stt_cost
 from temperance.moves.hmc import INTEGRATORS
-from temperance.moves.kicks import SINGLE
-from temperance.prefix import PrefixLadder
-from temperance.schedule import spt_cost, stt_cost
-from temperance.work import VALUE
+from temperance.moves.single_precision import SINGLE
+from temperance.results.work import VALUE
 
 NUM_HOTTER = 6
 BETAS = 2.0 ** (-0.5 * np.arange(NUM_HOTTER, -1, -1))

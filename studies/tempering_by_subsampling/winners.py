@@ -26,8 +26,8 @@ from mixing import worth
 from problems import FILES, problem_named
 
 import temperance as tp
-from temperance.problem import densities_of
-from temperance.runtime import scope
+from temperance.problems.problem import densities_of
+from temperance.programs.scope import scope
 
 METHODS = ("plain", "stt", "spt", "pt", "nuts")
 # With all gradients of HMC in single precision, for products of matrices take half the time there.

@@ -35,7 +35,7 @@ RUN_HELP = """Draw from a problem, print what came out, and save it.
 PROBLEM is `file.py:name` or `package.module:name`: a Problem, a Target, or a function without
 arguments that returns one. Without `:name` it is called `problem`.
 
-    temperance run temperance.demo:problem --num-draws 500
+    temperance run temperance.cli.demo:problem --num-draws 500
 
     temperance run model.py --method tt --move 'hmc(num_steps=10)'
 
@@ -113,9 +113,9 @@ def run(
     check_folder(out)
     asked = load_problem(problem)
     kernel = None if move is None else parse_move(move)
-    from temperance.result import save
-    from temperance.sample import RunWarning, sample
-    from temperance.summary import summary
+    from temperance.results.tree import save
+    from temperance.sampling import RunWarning, sample
+    from temperance.results.summary import summary
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RunWarning)  # the summary says it in words
@@ -140,8 +140,8 @@ def report(
     ] = None,
 ) -> None:
     """Write a self-contained page about a saved run: pictures, warnings, evidence, citations."""
-    from temperance.report import report as write
-    from temperance.result import load
+    from temperance.reports import report as write
+    from temperance.results.tree import load
 
     out = path.with_suffix(".html") if out is None else out
     check_folder(out)
@@ -154,7 +154,7 @@ def methods() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from temperance.methods import METHODS, MOVES
+    from temperance.methods.methods import METHODS, MOVES
 
     table = Table(
         "method", "what it is", "options (--set name=value)", "log Z", "papers", show_lines=True
@@ -191,9 +191,9 @@ def demo(
     from rich.console import Console
     from rich.table import Table
 
-    from temperance.demo import few_rows, many_rows
-    from temperance.demo.asking import ask
-    from temperance.report.demo_page import LEADS, write_page, write_picture
+    from temperance.cli.demo import few_rows, many_rows
+    from temperance.cli.demo.asking import ask
+    from temperance.cli.demo.page import LEADS, write_page, write_picture
 
     check_folder(out)
     console = Console(width=None if sys.stdout.isatty() else 120)

@@ -35,7 +35,7 @@ def parse_move(text: str) -> Any:
     """A move by name, or by a call with literal keywords; nothing is evaluated."""
     if "(" not in text:
         return text
-    from temperance.methods import MOVES
+    from temperance.methods.methods import MOVES
 
     wanted = f"--move: wanted a name or a call such as 'hmc(num_steps=10)', got {text!r}"
     try:
@@ -60,7 +60,7 @@ def load_problem(place: str) -> Any:
     if not colon or name.startswith(("/", "\\")):
         source, name = place, "problem"
     module = _load_file(Path(source)) if source.endswith(".py") else _load_module(source)
-    from temperance.problem import Problem, Target
+    from temperance.problems.problem import Problem, Target
 
     if not hasattr(module, name):
         able = [

@@ -211,7 +211,7 @@ def dependence(
     found = load(model).dependence()
     write_frame(found, out, index=True)
     if picture is not None:
-        from temperance.report.crosscat_figures import dependence as draw
+        from temperance.reports.crosscat_figures import dependence as draw
 
         draw(found).savefig(picture)
         typer.echo(f"Wrote {picture}", err=True)

@@ -4,7 +4,7 @@ import importlib
 from typing import Any
 
 from temperance.errors import ModelError
-from temperance.problem import Problem, Target
+from temperance.problems.problem import Problem, Target
 
 
 class MissingPackageError(ModelError, ImportError):

@@ -18,12 +18,12 @@ from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal
 from numpyro.optim import Adam
 
 from temperance.errors import ModelError, unknown_name
-from temperance.fit import Fit
-from temperance.interop.bound import fit_of
+from temperance.bases.fit import Fit
+from temperance.interop.variational_bound import fit_of
 from temperance.interop.numpyro_model import Model
-from temperance.interop.rows import Parts, assemble
-from temperance.layout import Layout
-from temperance.problem import Problem, Target
+from temperance.interop.row_detection import Parts, assemble
+from temperance.problems.layout import Layout
+from temperance.problems.problem import Problem, Target
 
 GUIDES = ("normal", "dense")
 # Draws of the guide for each step's gradient.
@@ -67,7 +67,7 @@ def autoguide_fit(
     """A Gaussian base for a NumPyro model, by its stochastic variational inference.
 
     `guide` is "normal", independent coordinates, or "dense", a full covariance. The fit finds one
-    mode: fits of several starts, by `seed`, combine with `temperance.fit.match_moments`.
+    mode: fits of several starts, by `seed`, combine with `temperance.bases.fit.match_moments`.
     """
     if guide not in GUIDES:
         raise unknown_name("guide", guide, GUIDES)

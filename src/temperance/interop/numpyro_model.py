@@ -37,7 +37,7 @@ from temperance.interop.numpyro_sites import (
     is_seen,
     unconstrained,
 )
-from temperance.interop.rows import FAILURES
+from temperance.interop.row_detection import FAILURES
 
 
 class Model:

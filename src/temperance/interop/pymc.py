@@ -7,13 +7,13 @@ import numpy as np
 import pymc
 
 from temperance.errors import unknown_name
-from temperance.fit import Fit
-from temperance.interop.bound import fit_of
+from temperance.bases.fit import Fit
+from temperance.interop.variational_bound import fit_of
 from temperance.interop.pymc_model import Model, PriorDraws, Terms, num_rows
 from temperance.interop.pytensor_graphs import NoSamplerError
-from temperance.interop.rows import FAILURES, Parts, assemble
-from temperance.layout import Layout
-from temperance.problem import Problem, Target
+from temperance.interop.row_detection import FAILURES, Parts, assemble
+from temperance.problems.layout import Layout
+from temperance.problems.problem import Problem, Target
 
 METHODS = {"normal": "advi", "dense": "fullrank_advi"}
 
@@ -47,7 +47,7 @@ def advi_fit(model: Any, *, guide: str = "normal", num_steps: int = 10_000, seed
     """A Gaussian base for a PyMC model, by its automatic differentiation variational inference.
 
     `guide` is "normal", independent coordinates, or "dense", a full covariance. The fit finds one
-    mode: fits of several starts, by `seed`, combine with `temperance.fit.match_moments`.
+    mode: fits of several starts, by `seed`, combine with `temperance.bases.fit.match_moments`.
     """
     if guide not in METHODS:
         raise unknown_name("guide", guide, METHODS)

@@ -16,9 +16,9 @@ import numpy as np
 
 from temperance._types import Key, Point, Position, Scalar
 from temperance.errors import ArgumentError, UnknownNameError
-from temperance.gaussian import Gaussian
-from temperance.ladder import Rung
-from temperance.move import AbstractMove, Info, Params
+from temperance.problems.gaussian import Gaussian
+from temperance.ladders.ladder import Rung
+from temperance.moves.move import AbstractMove, Info, Params
 from temperance.moves.metropolis import checked_metric, checked_step
 
 

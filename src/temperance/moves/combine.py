@@ -10,10 +10,10 @@ from jaxtyping import Array
 
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError, MoveError
-from temperance.ladder import AbstractLadder, Rung
-from temperance.layout import Layout
-from temperance.move import AbstractMove, BatchInfo, Info, Params, Weigh
-from temperance.problem import Problem, Target
+from temperance.ladders.ladder import AbstractLadder, Rung
+from temperance.problems.layout import Layout
+from temperance.moves.move import AbstractMove, BatchInfo, Info, Params, Weigh
+from temperance.problems.problem import Problem, Target
 
 
 class Repeat(AbstractMove):

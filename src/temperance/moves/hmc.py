@@ -13,7 +13,7 @@ and one value at the end; they ask for no gradient at either end, so that a poin
 rung needs none.
 
 Gradients may be of single precision while densities, which decide, are of double
-(`temperance.moves.kicks`); position steps are for that, since they keep no gradient.
+(`temperance.moves.single_precision`); position steps are for that, since they keep no gradient.
 
 The step size is multiplied by a uniform factor in [1 - jitter, 1 + jitter], drawn anew for every
 trajectory whatever the state, which breaks resonances between the trajectory's length and the
@@ -32,11 +32,11 @@ from jaxtyping import Array
 
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError, unknown_name
-from temperance.ladder import Rung
-from temperance.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
-from temperance.moves.kicks import SINGLE, kicks
+from temperance.ladders.ladder import Rung
+from temperance.moves.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
+from temperance.moves.single_precision import SINGLE, kicks
 from temperance.moves.metropolis import checked_metric, checked_step
-from temperance.noise import noise
+from temperance.programs.random_numbers import noise
 
 DIVERGENCE = 1000.0
 INTEGRATORS = ("velocity", "position")

@@ -13,11 +13,11 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from temperance._types import Key, Point
-from temperance.ladder import Rung
-from temperance.move import AbstractMove, Info, Params, acceptance_of, slope_at
+from temperance.ladders.ladder import Rung
+from temperance.moves.move import AbstractMove, Info, Params, acceptance_of, slope_at
 from temperance.moves.metropolis import checked_metric, checked_step
-from temperance.moves.proposal import log_way_back, proposed
-from temperance.noise import noise
+from temperance.moves.langevin_proposal import log_way_back, proposed
+from temperance.programs.random_numbers import noise
 
 
 class Mala(AbstractMove):

@@ -12,9 +12,9 @@ from jax.flatten_util import ravel_pytree
 
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError
-from temperance.ladder import Rung
-from temperance.move import AbstractMove, Info, Params, acceptance_of, colour
-from temperance.noise import noise
+from temperance.ladders.ladder import Rung
+from temperance.moves.move import AbstractMove, Info, Params, acceptance_of, colour
+from temperance.programs.random_numbers import noise
 
 
 class Metropolis(AbstractMove):

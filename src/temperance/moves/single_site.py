@@ -19,11 +19,11 @@ from jaxtyping import Array
 
 from temperance._types import Key, Point
 from temperance.errors import MoveError
-from temperance.ladder import Rung
-from temperance.move import AbstractMove, Info, Params, acceptance_of
-from temperance.moves.fast_slow import scales_of
+from temperance.ladders.ladder import Rung
+from temperance.moves.move import AbstractMove, Info, Params, acceptance_of
+from temperance.moves.fast_slow.fast_variables import scales_of
 from temperance.moves.metropolis import checked_metric, checked_step
-from temperance.noise import noise
+from temperance.programs.random_numbers import noise
 
 
 class SingleSite(AbstractMove):

@@ -23,9 +23,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from temperance._types import Key, Point, Position
-from temperance.continuous import JointLadder, as_vector
-from temperance.geometric import GeometricLadder
-from temperance.inverse_temperature import (
+from temperance.ladders.joint import JointLadder, as_vector
+from temperance.ladders.geometric import GeometricLadder
+from temperance.samplers.inverse_temperature import (
     BetaLaw,
     beta_law,
     draw_beta,
@@ -33,10 +33,10 @@ from temperance.inverse_temperature import (
     log_base_weight,
     log_target_weight,
 )
-from temperance.knots import params_at
-from temperance.move import AbstractMove, Params, refuse_few_rows
+from temperance.samplers.params_by_beta import params_at
+from temperance.moves.move import AbstractMove, Params, refuse_few_rows
 from temperance.samplers.plain import Plain, PlainInfo, PlainState, info_of_one
-from temperance.samplers.trips import Trips, none_yet, travelled
+from temperance.samplers.round_trips import Trips, none_yet, travelled
 
 
 class JointState(NamedTuple):

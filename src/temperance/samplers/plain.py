@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from temperance._types import Key, Point, Position
-from temperance.ladder import AbstractLadder, Rung
-from temperance.move import AbstractMove, Info, Params
+from temperance.ladders.ladder import AbstractLadder, Rung
+from temperance.moves.move import AbstractMove, Info, Params
 
 
 class PlainState(NamedTuple):

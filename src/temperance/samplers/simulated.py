@@ -22,10 +22,10 @@ from jaxtyping import Array, Float, Int
 
 from temperance._types import Key, Point, Position
 from temperance.errors import ArgumentError
-from temperance.ladder import AbstractLadder, AbstractUniformLadder, weighted
-from temperance.move import AbstractMove, Params, refuse_few_rows
+from temperance.ladders.ladder import AbstractLadder, AbstractUniformLadder, weighted
+from temperance.moves.move import AbstractMove, Params, refuse_few_rows
 from temperance.samplers.plain import PlainInfo, info_of_one
-from temperance.samplers.trips import Trips, none_yet, travelled
+from temperance.samplers.round_trips import Trips, none_yet, travelled
 
 
 class SimulatedState(NamedTuple):

@@ -28,9 +28,9 @@ from jaxtyping import Array, Float
 
 from temperance._types import Key, Point, Position
 from temperance.errors import MoveError
-from temperance.ladder import AbstractLadder, Rungs, fold_rungs
-from temperance.move import AbstractMove, Info, Params, acceptance_of, refuse_few_rows
-from temperance.prefix import PrefixLadder
+from temperance.ladders.ladder import AbstractLadder, Rungs, fold_rungs
+from temperance.moves.move import AbstractMove, Info, Params, acceptance_of, refuse_few_rows
+from temperance.ladders.prefix import PrefixLadder
 
 
 class TransitionState(NamedTuple):

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from temperance._types import Key, LogDensity, Point, Position, Scalar
-from temperance.ladder import AbstractUniformLadder, Rung, Rungs
-from temperance.move import AbstractMove, Info, Params
+from temperance.ladders.ladder import AbstractUniformLadder, Rung, Rungs
+from temperance.moves.move import AbstractMove, Info, Params
 
 
 class ConstantSwaps(AbstractUniformLadder):

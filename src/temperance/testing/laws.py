@@ -19,7 +19,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from temperance._types import Data, Position, Terms
-from temperance.ladder import AbstractLadder, Rung
+from temperance.ladders.ladder import AbstractLadder, Rung
 
 RTOL = 1e-12
 

@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from temperance.batch_law import BatchLaw, mean_acceptance, penalty
+from temperance.moves.minibatch.batch_law import BatchLaw, mean_acceptance, penalty
 from temperance.testing.enumeration import JointLaw, JointMatrix, Law, Matrix, metropolis
 from temperance.testing.subsamples import Terms
 

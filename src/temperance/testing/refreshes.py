@@ -15,7 +15,7 @@ are numbered with the order slowest and the target's point fastest. Matrices on 
 
 Both leave f invariant for each choice of pairs, so the choice may be random if it looks at nothing:
 `level_pairs` of one rung, `every_pair`, or `pairings` of all positions. The ratio of `exchange` is
-`temperance.samplers.refresh.exchange_log_ratios`, the one that the sampler uses.
+`temperance.samplers.parallel.refresh.exchange_log_ratios`, the one that the sampler uses.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from temperance.samplers.refresh import exchange_log_ratios
+from temperance.samplers.parallel.refresh import exchange_log_ratios
 from temperance.testing.enumeration import JointLaw, JointMatrix, Law, Table
 from temperance.testing.subsamples import Likelihood, Order, Terms, all_orders, ladder_table
 

@@ -19,9 +19,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from temperance._types import Data, Key, Numbers, Scalar
-from temperance.gaussian import Gaussian
-from temperance.geometric import GeometricLadder
-from temperance.problem import Problem, Target
+from temperance.problems.gaussian import Gaussian
+from temperance.ladders.geometric import GeometricLadder
+from temperance.problems.problem import Problem, Target
 
 Beta = Float[Array, ""] | float
 

@@ -1,0 +1,68 @@
+"""The directory: whether it is ours, and which run it belongs to."""
+
+import json
+from pathlib import Path
+
+from temperance.engine.checkpoint import files
+from temperance.engine.checkpoint.lock import LOCK
+from temperance.errors import CheckpointError
+from temperance.engine.fingerprint import differences
+
+FORMAT = "temperance checkpoint"
+VERSION = 1
+
+
+def check_ours(path: Path) -> None:
+    """Raise unless there is nothing at `path`, or a checkpoint that can be read."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise _foreign(path, "it is a file")
+    names = {entry.name for entry in path.iterdir()}
+    if "zarr.json" in names:
+        _read_root(path)
+    elif any(not name.startswith((LOCK, files.TEMPORARY)) for name in names):
+        raise _foreign(path, "it is a directory with other things in it and no zarr.json")
+
+
+def _foreign(path: Path, why: str) -> CheckpointError:
+    return CheckpointError(
+        f"{path} exists but is not a temperance checkpoint: {why}. Nothing in it was touched; "
+        "choose another path"
+    )
+
+
+def _read_root(path: Path) -> dict[str, str]:
+    try:
+        attributes = json.loads((path / "zarr.json").read_bytes())["attributes"]
+        named, version = attributes["format"], attributes["version"]
+        fingerprint = dict(attributes["fingerprint"])
+    except (ValueError, KeyError, TypeError, IsADirectoryError) as error:
+        raise _foreign(path, "its zarr.json does not describe one") from error
+    if named != FORMAT:
+        raise _foreign(path, f"its format is {named!r}")
+    if version != VERSION:
+        raise CheckpointError(
+            f"the checkpoint {path} has format version {version}, this temperance reads "
+            f"{VERSION}: use the temperance that wrote it, or choose another path"
+        )
+    return fingerprint
+
+
+def begin_or_compare(path: Path, fingerprint: dict[str, str]) -> None:
+    """Give the run's fingerprint to a new checkpoint; hold an old one against it."""
+    root = path / "zarr.json"
+    if not root.exists():
+        attributes = {"format": FORMAT, "version": VERSION, "fingerprint": fingerprint}
+        temporary = files.temporary(root)
+        files.write_file(temporary, files.group(attributes))
+        files.sync(temporary)
+        temporary.rename(root)
+        files.sync(path)
+    elif lines := differences(_read_root(path), fingerprint):
+        raise CheckpointError(
+            f"the checkpoint {path} belongs to another run. What differs:\n  "
+            + "\n  ".join(lines)
+            + "\nCall with the same arguments to continue that run, choose another path for this "
+            "one, or delete that path to start anew"
+        )

@@ -1,0 +1,88 @@
+"""Random walks of some of a position's coordinates, and what a chain remembers for them.
+
+Coordinates in a set I are proposed at x_I + s F_I z with F_I the rows of the rung's factor, so that
+with a dense factor they walk by their own covariance, and with a diagonal one by their own scales.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from temperance._types import Point, Scalar
+from temperance.errors import ArgumentError
+from temperance.ladders.ladder import Rung
+from temperance.moves.move import acceptance_of
+from temperance.moves.fast_slow.fast_variables import AbstractFastSlow, Fast, Halves
+from temperance.moves.fast_slow.two_stage import Cache
+
+# Fast variables are few, and few are best moved farther than many.
+FAST_TARGET = 0.35
+
+
+class Tried(NamedTuple):
+    """How a proposal fared; `lost` says that it was where the density is zero."""
+
+    acceptance: Float[Array, "*times"]
+    accepted: Bool[Array, "*times"]
+    lost: Bool[Array, "*times"]
+
+
+class Walker(NamedTuple):
+    """Values of the fast variables, and what is evaluated there."""
+
+    fast: Fast
+    values: Array
+
+
+class AbstractRemembering(AbstractFastSlow):
+    """A move that starts from the cache of its point's slow variables, where the point has it.
+
+    A chain that is asked to `remember` carries it along. Others prepare it once more at each step.
+    """
+
+    def remember(self, point: Point, rung: Rung) -> Point:
+        halves = self.halves(point, rung)
+        return point._replace(memory=halves.prepare(halves.slow))
+
+    def known(self, halves: Halves, point: Point) -> tuple[Cache, int]:
+        """The cache of the point, and how many slow evaluations that took."""
+        if point.memory is None:
+            return halves.prepare(halves.slow), 1
+        return point.memory, 0
+
+
+def stride(rows: Array, normals: Float[Array, " n"]) -> Float[Array, " some"]:
+    """The step of some coordinates, from their rows of a factor."""
+    return rows * normals if rows.ndim == 1 else rows @ normals
+
+
+def fast_update(
+    here: Walker,
+    stepped: Fast,
+    uniform: Scalar,
+    evaluate: Callable[[Fast], Array],
+    log_density: Callable[[Array], Scalar],
+) -> tuple[Walker, Tried]:
+    """One Metropolis update of the fast variables, proposed at `stepped`."""
+    there = Walker(stepped, evaluate(stepped))
+    return chosen(uniform, log_density(there.values), log_density(here.values), there, here)
+
+
+def chosen(
+    uniform: Scalar, log_there: Scalar, log_here: Scalar, there: Any, here: Any
+) -> tuple[Any, Tried]:
+    """What a Metropolis decision leaves of two states, with all that is known of them."""
+    acceptance, log_ratio = acceptance_of(log_there - log_here)
+    accepted = jnp.log(uniform) < log_ratio
+    kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), there, here)
+    return kept, Tried(acceptance, accepted, ~jnp.isfinite(log_there))
+
+
+def checked_count(value: Any, name: str, least: int) -> int:
+    """A whole number that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ArgumentError(f"{name}: wanted a whole number of at least {least}, got {value!r}")
+    return value
