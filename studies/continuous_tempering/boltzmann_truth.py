@@ -20,7 +20,6 @@ those of the `factor` beside them.
 
 import argparse
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
