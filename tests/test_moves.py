@@ -16,6 +16,7 @@ from tests.curved_rung import DENSE, DIAGONAL, RUNG, Exact, params, run, volume
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError, UnknownNameError
 from temperance.ladders.ladder import Rung
+from temperance.moves import accept
 from temperance.moves import hmc as hmc_module
 from temperance.moves.blackjax import elliptical_slice, from_blackjax, nuts, slice_sampling
 from temperance.moves.combine import alternate, repeat
@@ -166,7 +167,7 @@ def flow(
     def keep(log_ratio: Array) -> tuple[Array, Array]:
         return jnp.ones_like(log_ratio), jnp.full_like(log_ratio, jnp.inf)
 
-    monkeypatch.setattr(hmc_module, "acceptance_of", keep)
+    monkeypatch.setattr(accept, "acceptance_of", keep)
     monkeypatch.setattr(broken, "acceptance_of", keep)
 
     def end(x: Array, momentum: Array, num_steps: int) -> Array:

@@ -33,8 +33,9 @@ from jaxtyping import Array
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError, unknown_name
 from temperance.ladders.ladder import Rung
+from temperance.moves.accept import choose, decide
 from temperance.moves.metropolis import checked_metric, checked_step
-from temperance.moves.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
+from temperance.moves.move import AbstractMove, Info, Params, colour, whiten
 from temperance.moves.single_precision import SINGLE, kicks
 from temperance.programs.random_numbers import noise
 
@@ -78,18 +79,14 @@ class Hmc(AbstractMove):
         follow = self._position_steps if bare else self._velocity_steps
         proposal, last, slope = follow(point, momentum, size, rung, params)
         log_density = rung.log_density(proposal)
-        acceptance, log_ratio = acceptance_of(
-            log_density
-            - rung.log_density(point)
-            - 0.5 * jnp.sum(last**2)
-            + 0.5 * jnp.sum(momentum**2)
-        )
-        accepted = jnp.log(uniforms[0]) < log_ratio
-        kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
+        kinetic = 0.5 * jnp.sum(last**2), 0.5 * jnp.sum(momentum**2)
+        log_ratio = log_density - rung.log_density(point) - kinetic[0] + kinetic[1]
+        decision = decide(uniforms[0], log_ratio)
+        kept = choose(decision.accepted, proposal, point)
         return kept, Info(
-            acceptance[None],
-            accepted,
-            log_ratio < -DIVERGENCE,
+            decision.probability[None],
+            decision.accepted,
+            decision.log_ratio < -DIVERGENCE,
             jnp.asarray(self.num_steps + int(bare)),
             jnp.asarray(int(bare)),
             ~jnp.isfinite(log_density),

@@ -6,14 +6,14 @@ with s the step size and F F' the covariance at the rung. One density a step, no
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError
 from temperance.ladders.ladder import Rung
-from temperance.moves.move import AbstractMove, Info, Params, acceptance_of, colour
+from temperance.moves.accept import choose, decide
+from temperance.moves.move import AbstractMove, Info, Params, colour
 from temperance.programs.random_numbers import noise
 
 
@@ -33,16 +33,18 @@ class Metropolis(AbstractMove):
         proposed = flat + params.step_size[0] * colour(params.factor, step)
         proposal = rung.evaluate(unravel(proposed), gradient=False)
         log_density = rung.log_density(proposal)
-        acceptance, log_ratio = acceptance_of(log_density - rung.log_density(point))
-        accepted = jnp.log(uniform[0]) < log_ratio
+        decision = decide(uniform[0], log_density - rung.log_density(point))
         # A point may carry gradients for another move's sake; this one cannot keep them true.
         new = proposal._replace(gradients=None)
-        kept = jax.tree.map(
-            lambda a, b: jnp.where(accepted, a, b), new, point._replace(gradients=None)
-        )
+        kept = choose(decision.accepted, new, point._replace(gradients=None))
         one = jnp.asarray(1)
         return kept, Info(
-            acceptance[None], accepted, jnp.asarray(False), one, one, ~jnp.isfinite(log_density)
+            decision.probability[None],
+            decision.accepted,
+            jnp.asarray(False),
+            one,
+            one,
+            ~jnp.isfinite(log_density),
         )
 
 

@@ -176,9 +176,3 @@ def colour(factor: Array, vector: Float[Array, " d"]) -> Float[Array, " d"]:
 def slope_at(rung: Rung, point: Point) -> Float[Array, " d"]:
     """The rung's gradient at a point: from what it carries, or evaluated where it carries none."""
     return rung.slope(point.position) if point.gradients is None else rung.gradient(point)
-
-
-def acceptance_of(log_ratio: Float[Array, "*shape"]) -> tuple[Array, Array]:
-    """min(1, ratio) and the log ratio; what is not a number is refused."""
-    log_ratio = jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
-    return jnp.exp(jnp.minimum(log_ratio, 0.0)), log_ratio

@@ -36,10 +36,11 @@ from jaxtyping import Array, Float, Int
 from temperance._types import Data, Key, Point, Position
 from temperance.ladders.ladder import Rung
 from temperance.ladders.row_sums import Rows, rows_of
+from temperance.moves.accept import Decision, choose, decide
 from temperance.moves.langevin_proposal import log_way_back, proposed
 from temperance.moves.minibatch.batch_law import BatchLaw
 from temperance.moves.minibatch.batch_move import AbstractBatchMove
-from temperance.moves.move import BatchInfo, Info, Params, acceptance_of
+from temperance.moves.move import BatchInfo, Info, Params
 from temperance.programs.random_numbers import noise
 
 # Above this variance of the noise a step looks at more rows.
@@ -110,21 +111,18 @@ class Mint(AbstractBatchMove):
             log_ratio = law.log_ratio(seen.mean, prior, variance, seen.number)
         else:
             log_ratio = law.log_density(seen.mean, prior)
-        acceptance, log_ratio = acceptance_of(log_ratio + way_back)
-        accepted = jnp.log(uniform[0]) < log_ratio
-        kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
+        decision = decide(uniform[0], log_ratio + way_back)
+        kept = choose(decision.accepted, proposal, point)
         sure = _sure(law.scale * seen.mean + known, variance)
-        return kept, self._info(acceptance, accepted, seen, variance, sure)
+        return kept, self._info(decision, seen, variance, sure)
 
-    def _info(
-        self, acceptance: Array, accepted: Array, seen: Moments, variance: Array, sure: Array
-    ) -> Info:
-        dtype = acceptance.dtype
+    def _info(self, decision: Decision, seen: Moments, variance: Array, sure: Array) -> Info:
+        dtype = decision.probability.dtype
         gradients = 2 * self.batch_size * self.langevin
         trusted = (variance <= MOST_VARIANCE) & (variance <= MOST_SHARE * seen.number)
         return Info(
-            acceptance[None],
-            accepted,
+            decision.probability[None],
+            decision.accepted,
             jnp.asarray(False),
             jnp.asarray(1),
             jnp.asarray(1),
