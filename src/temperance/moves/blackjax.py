@@ -17,8 +17,9 @@ import numpy as np
 from temperance._types import Key, Point, Position, Scalar
 from temperance.errors import ArgumentError, UnknownNameError
 from temperance.ladders.ladder import Rung
-from temperance.moves.metropolis import checked_metric, checked_step
 from temperance.moves.move import AbstractMove, Info, Params
+from temperance.moves.options import checked_metric, checked_step
+from temperance.problems.checks import check_count
 from temperance.problems.gaussian import Gaussian
 
 
@@ -93,8 +94,6 @@ def from_blackjax(
     `fixed` are the algorithm's own options. If it takes a `step_size` or an
     `inverse_mass_matrix` that is not fixed here, warm-up tunes it.
     """
-    if isinstance(num_steps, bool) or not isinstance(num_steps, int) or num_steps < 1:
-        raise ArgumentError(f"num_steps: wanted a whole number of at least 1, got {num_steps!r}")
     names = _parameters(algorithm)
     unknown = sorted(set(fixed) - set(names))
     if unknown:
@@ -106,7 +105,7 @@ def from_blackjax(
         prior = Gaussian(fixed["mean"], fixed["cov"])
     return BlackjaxMove(
         algorithm=algorithm,
-        num_steps=num_steps,
+        num_steps=check_count("num_steps", num_steps, 1),
         fixed=fixed,
         prior=prior,
         step_sizes=(checked_step(step_size, "step_size") if takes_step else 1.0,),

@@ -15,8 +15,8 @@ from temperance._types import Key, Point
 from temperance.ladders.ladder import Rung
 from temperance.moves.accept import choose, decide
 from temperance.moves.langevin_proposal import log_way_back, proposed
-from temperance.moves.metropolis import checked_metric, checked_step
 from temperance.moves.move import AbstractMove, Info, Params, slope_at
+from temperance.moves.options import checked_metric, checked_step
 from temperance.programs.random_numbers import noise
 
 

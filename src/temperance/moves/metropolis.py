@@ -10,10 +10,10 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from temperance._types import Key, Point
-from temperance.errors import ArgumentError
 from temperance.ladders.ladder import Rung
 from temperance.moves.accept import choose, decide
 from temperance.moves.move import AbstractMove, Info, Params, colour
+from temperance.moves.options import checked_metric, checked_step
 from temperance.programs.random_numbers import noise
 
 
@@ -54,17 +54,3 @@ def metropolis(scale: float | None = None, metric: str = "diagonal") -> Metropol
     `metric` is "diagonal", "dense" or "unit": which covariance of the rung the walk follows.
     """
     return Metropolis(step_sizes=(checked_step(scale, "scale"),), metric=checked_metric(metric))
-
-
-def checked_step(value: float | None, name: str) -> float | None:
-    """A fixed step size, if it is one."""
-    if value is not None and not value > 0:
-        raise ArgumentError(f"{name}: wanted a positive number or None (tuned), got {value!r}")
-    return None if value is None else float(value)
-
-
-def checked_metric(metric: str) -> str:
-    """A known metric's name."""
-    if metric not in ("unit", "diagonal", "dense"):
-        raise ArgumentError(f"metric: wanted 'diagonal', 'dense' or 'unit', got {metric!r}")
-    return metric

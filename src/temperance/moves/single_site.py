@@ -22,8 +22,8 @@ from temperance.errors import MoveError
 from temperance.ladders.ladder import Rung
 from temperance.moves.accept import choose, decide
 from temperance.moves.fast_slow.fast_variables import scales_of
-from temperance.moves.metropolis import checked_metric, checked_step
 from temperance.moves.move import AbstractMove, Info, Params
+from temperance.moves.options import checked_metric, checked_step
 from temperance.programs.random_numbers import noise
 
 

@@ -32,12 +32,12 @@ from temperance.moves.fast_slow.random_walk import (
     AbstractRemembering,
     Tried,
     Walker,
-    checked_count,
     chosen,
     stride,
 )
-from temperance.moves.metropolis import checked_metric, checked_step
 from temperance.moves.move import Info, Params
+from temperance.moves.options import checked_metric, checked_step
+from temperance.problems.checks import check_count
 from temperance.problems.layout import Layout
 from temperance.programs.random_numbers import noise
 
@@ -147,7 +147,7 @@ def random_grid(
     """
     return RandomGrid(
         fast=checked_fast(fast),
-        times=checked_count(times, "times", 1),
+        times=check_count("times", times, 1),
         step_sizes=(checked_step(scale, "scale"),),
         metric=checked_metric(metric),
     )

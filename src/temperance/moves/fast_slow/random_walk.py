@@ -11,7 +11,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from temperance._types import Point, Scalar
-from temperance.errors import ArgumentError
 from temperance.ladders.ladder import Rung
 from temperance.moves.accept import choose, decide
 from temperance.moves.fast_slow.fast_variables import AbstractFastSlow, Fast, Halves
@@ -77,10 +76,3 @@ def chosen(
     decision = decide(uniform, log_there - log_here)
     kept = choose(decision.accepted, there, here)
     return kept, Tried(decision.probability, decision.accepted, ~jnp.isfinite(log_there))
-
-
-def checked_count(value: Any, name: str, least: int) -> int:
-    """A whole number that is large enough."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ArgumentError(f"{name}: wanted a whole number of at least {least}, got {value!r}")
-    return value

@@ -36,6 +36,7 @@ from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
 from temperance.moves.minibatch.laplace import Laplace
 from temperance.moves.move import AbstractMove, BatchInfo, Info, Params
+from temperance.problems.checks import check_count
 from temperance.rows.batches import Batches
 
 PROPOSALS = {"metropolis": metropolis, "mala": mala, "hmc": hmc}
@@ -200,13 +201,11 @@ def delayed(
             f"proposal: the second stage takes the first for exact and reversible, and {proposal} "
             "is not"
         )
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-        raise ArgumentError(f"batch_size: wanted a whole number of at least 1, got {batch_size!r}")
     if around is not None and not isinstance(around, Laplace):
         raise ArgumentError(f"around: wanted tp.laplace(problem), got {type(around).__name__}")
     return Delayed(
         first=proposal,
-        batch_size=batch_size,
+        batch_size=check_count("batch_size", batch_size, 1),
         around=around,
         step_sizes=proposal.step_sizes,
         metric=proposal.metric,

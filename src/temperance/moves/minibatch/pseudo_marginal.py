@@ -32,8 +32,7 @@ from temperance.ladders.ladder import Rung
 from temperance.ladders.row_sums import Rows, rows_of
 from temperance.moves.accept import choose, decide
 from temperance.moves.langevin_proposal import log_way_back, proposed
-from temperance.moves.minibatch.batch_law import BatchLaw
-from temperance.moves.minibatch.batch_move import AbstractBatchMove
+from temperance.moves.minibatch.batch_law import AbstractBatchMove, BatchLaw
 from temperance.moves.minibatch.penalty import slope_on
 from temperance.moves.move import BatchInfo, Info, Params
 from temperance.programs.random_numbers import noise
