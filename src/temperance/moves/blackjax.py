@@ -22,6 +22,13 @@ from temperance.moves.options import checked_metric, checked_step
 from temperance.problems.checks import check_count
 from temperance.problems.gaussian import Gaussian
 
+# The papers behind algorithms, by the name that a move has here.
+REFERENCES = {
+    "nuts": ("hoffman2014",),
+    "slice": ("neal2003",),
+    "elliptical_slice": ("murray2010",),
+}
+
 
 class BlackjaxMove(AbstractMove):
     """Whatever `algorithm` leaves invariant at the rung's density, `num_steps` times.
@@ -43,6 +50,10 @@ class BlackjaxMove(AbstractMove):
     name: str = eqx.field(static=True, default="")
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
+
+    @property
+    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return ("blackjax2024", *REFERENCES.get(self.name, ()))
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         kernel = self._kernel(rung, params)
@@ -146,7 +157,9 @@ def slice_sampling(num_steps: int = 1, width: float = 1.0) -> AbstractMove:
     import blackjax
     from blackjax.mcmc.slice import stepping_out
 
-    return from_blackjax(blackjax.slice_sampling, num_steps, width=width, interval=stepping_out)
+    return from_blackjax(
+        blackjax.slice_sampling, num_steps, width=width, interval=stepping_out, name="slice"
+    )
 
 
 def elliptical_slice(mean: Any, covariance: Any, num_steps: int = 1) -> AbstractMove:

@@ -44,6 +44,10 @@ class Repeat(AbstractMove):
         return replace(self, move=self.move.placed(problem, layout))
 
     @property
+    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.move.references
+
+    @property
     def reads_rows(self) -> bool:
         return self.move.reads_rows
 
@@ -139,6 +143,10 @@ class Alternate(AbstractMove):
     def placed(self, problem: Problem | Target, layout: Layout) -> AbstractMove:
         first, second = (move.placed(problem, layout) for move in (self.first, self.second))
         return replace(self, first=first, second=second)
+
+    @property
+    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return tuple(dict.fromkeys(self.first.references + self.second.references))
 
     @property
     def reads_rows(self) -> bool:

@@ -70,6 +70,8 @@ class Hmc(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     single: str = eqx.field(static=True, default="never")
 
+    references = ("duane1987", "neal2011")
+
     def sees_gradients(self) -> bool:
         return True
 

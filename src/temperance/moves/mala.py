@@ -30,6 +30,8 @@ class Mala(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=True)
 
+    references = ("roberts1996",)
+
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         flat, unravel = ravel_pytree(point.position)
         forth, uniform = noise(key, flat.size, 1, flat.dtype)

@@ -27,6 +27,8 @@ class Metropolis(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
+    references = ("metropolis1953",)
+
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         flat, unravel = ravel_pytree(point.position)
         step, uniform = noise(key, flat.size, 1, flat.dtype)

@@ -43,6 +43,8 @@ class SingleSite(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
+    references = ("metropolis1953",)
+
     def reversal(self) -> AbstractMove:
         return replace(self, backwards=not self.backwards)
 

@@ -60,6 +60,8 @@ class Dragging(AbstractRemembering):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
+    references = ("neal2004",)
+
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         halves = self.halves(point, rung)
         slow = params.step_size[0] * params.factor[halves.fork.slow_index]

@@ -81,9 +81,11 @@ class Ensemble(AbstractFastSlow):
     uses_gradient: bool = eqx.field(static=True, default=False)
     layout: Layout | None = None
 
+    gathers = True
+
     @property
-    def gathers(self) -> bool:
-        return True
+    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return ("neal2010", *self.update.references)
 
     @property
     def branches(self) -> bool:

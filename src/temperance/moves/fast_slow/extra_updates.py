@@ -51,6 +51,8 @@ class FastUpdates(AbstractFastSlow):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
+    references = ("lewis2002",)
+
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         halves = self.halves(point, rung)
         rows = params.step_size[0] * params.factor[halves.fork.fast_index]

@@ -76,9 +76,8 @@ class Multiset(AbstractFastSlow):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
-    @property
-    def keeps_memory(self) -> bool:
-        return True
+    keeps_memory = True
+    references = ("leman2009", "neal2010")
 
     def reversal(self) -> AbstractMove:
         return replace(self, backwards=not self.backwards)

@@ -66,9 +66,8 @@ class RandomGrid(AbstractRemembering):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
-    @property
-    def branches(self) -> bool:
-        return True
+    branches = True
+    references = ("neal2010",)
 
     def slot(self, index: Int[Array, ""]) -> Int[Array, ""]:
         """Where the cache of a grid index is."""

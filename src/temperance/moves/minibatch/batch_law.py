@@ -39,7 +39,6 @@ from jaxtyping import Array, Float, Int
 
 from temperance._types import Scalar
 from temperance.errors import ArgumentError
-from temperance.moves.move import AbstractMove
 from temperance.rows.batches import Batches
 
 Count = Int[Array, ""] | int
@@ -105,26 +104,6 @@ class BatchLaw(eqx.Module):
         if not corrected:
             return value
         return value - 0.5 * self.variance(jnp.var(terms, ddof=1), terms.shape[0])
-
-
-class AbstractBatchMove(AbstractMove):
-    """A move for the posterior to the power 1/T, T = n / batch_size^alpha, that reads few rows."""
-
-    batch_size: int = eqx.field(static=True)
-    alpha: float = eqx.field(static=True)
-    temper_prior: bool = eqx.field(static=True)
-    replace: bool = eqx.field(static=True)
-    langevin: bool = eqx.field(static=True)
-
-    @property
-    def reads_rows(self) -> bool:
-        return True
-
-    def law(self, num_rows: int) -> BatchLaw:
-        """What is meant to be sampled from."""
-        implied_beta(num_rows, self.batch_size, self.alpha)
-        batches = Batches(num_rows, self.replace)
-        return BatchLaw(batches, self.batch_size, self.alpha, self.temper_prior)
 
 
 def penalty(variance: Array, count: Count) -> Array:

@@ -103,9 +103,11 @@ class Delayed(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
+    branches = True
+
     @property
-    def branches(self) -> bool:
-        return True
+    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return ("christen2005", *self.first.references)
 
     def longest_steps(self) -> tuple[float, ...]:
         return self.first.longest_steps()

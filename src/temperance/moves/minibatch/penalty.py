@@ -38,9 +38,10 @@ from temperance.ladders.ladder import Rung
 from temperance.ladders.row_sums import Rows, rows_of
 from temperance.moves.accept import Decision, choose, decide
 from temperance.moves.langevin_proposal import log_way_back, proposed
-from temperance.moves.minibatch.batch_law import AbstractBatchMove, BatchLaw
-from temperance.moves.move import BatchInfo, Info, Params
+from temperance.moves.minibatch.batch_law import BatchLaw, implied_beta
+from temperance.moves.move import AbstractMove, BatchInfo, Info, Params
 from temperance.programs.random_numbers import noise
+from temperance.rows.batches import Batches
 
 # Above this variance of the noise a step looks at more rows.
 MOST_VARIANCE = 4.0
@@ -71,6 +72,27 @@ class Moments(NamedTuple):
         return Moments(number, self.mean + apart * share, self.square + square)
 
 
+class AbstractBatchMove(AbstractMove):
+    """A move for the posterior to the power 1/T, T = n / batch_size^alpha, that reads few rows."""
+
+    batch_size: int = eqx.field(static=True)
+    alpha: float = eqx.field(static=True)
+    temper_prior: bool = eqx.field(static=True)
+    replace: bool = eqx.field(static=True)
+    langevin: bool = eqx.field(static=True)
+
+    reads_rows = True
+
+    def law(self, num_rows: int) -> BatchLaw:
+        """What is meant to be sampled from."""
+        implied_beta(num_rows, self.batch_size, self.alpha)
+        batches = Batches(num_rows, self.replace)
+        return BatchLaw(batches, self.batch_size, self.alpha, self.temper_prior)
+
+    def batch_law(self, num_rows: int) -> BatchLaw:
+        return self.law(num_rows)
+
+
 class Mint(AbstractBatchMove):
     """MINT with one fresh batch for both ends of a step; `noise` is "penalty" or "common".
 
@@ -87,6 +109,8 @@ class Mint(AbstractBatchMove):
     reversible: bool = eqx.field(static=True, default=True)
     exact: bool = eqx.field(static=True, default=False)
     uses_gradient: bool = eqx.field(static=True, default=False)
+
+    references = ("li2017", "ceperley1999")
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         rows = rows_of(rung)

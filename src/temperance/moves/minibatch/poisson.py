@@ -82,14 +82,10 @@ class Tuna(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
-    @property
-    def reads_rows(self) -> bool:
-        return True
-
-    @property
-    def branches(self) -> bool:
-        # Side by side, every chain would wait for the one that reads most.
-        return True
+    reads_rows = True
+    # Side by side, every chain would wait for the one that reads most.
+    branches = True
+    references = ("zhang2020",)
 
     def longest_steps(self) -> tuple[float, ...]:
         return (1.0,) if self.proposal == "autoregressive" else (np.inf,)

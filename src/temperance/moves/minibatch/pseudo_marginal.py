@@ -19,7 +19,7 @@ exp(c^2 Var(mean_S l(x)) / 2).
 That tilt is small for alpha < 1/2; `corrected` takes most of it out of f.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -32,8 +32,8 @@ from temperance.ladders.ladder import Rung
 from temperance.ladders.row_sums import Rows, rows_of
 from temperance.moves.accept import choose, decide
 from temperance.moves.langevin_proposal import log_way_back, proposed
-from temperance.moves.minibatch.batch_law import AbstractBatchMove, BatchLaw
-from temperance.moves.minibatch.penalty import slope_on
+from temperance.moves.minibatch.batch_law import BatchLaw
+from temperance.moves.minibatch.penalty import AbstractBatchMove, slope_on
 from temperance.moves.move import BatchInfo, Info, Params
 from temperance.programs.random_numbers import noise
 
@@ -64,9 +64,9 @@ class PseudoMarginal(AbstractBatchMove):
     exact: bool = eqx.field(static=True, default=False)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
-    @property
-    def keeps_memory(self) -> bool:
-        return True
+    keeps_memory = True
+    noise: ClassVar[str] = "pseudo-marginal"
+    references = ("li2017", "andrieu2009")
 
     def remember(self, point: Point, rung: Rung) -> Point:
         rows = rows_of(rung)
