@@ -13,12 +13,13 @@ from jaxtyping import Array, Float
 from temperance._types import Key, Point, Position
 from temperance.ladders.geometric import GeometricLadder
 from temperance.ladders.ladder import AbstractLadder, Rung, Rungs
+from temperance.moves.accept import acceptance_of
 from temperance.moves.blackjax import BlackjaxMove
 from temperance.moves.combine import Alternate
 from temperance.moves.hmc import Hmc
 from temperance.moves.mala import Mala
 from temperance.moves.metropolis import Metropolis
-from temperance.moves.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
+from temperance.moves.move import AbstractMove, Info, Params, colour, whiten
 from temperance.programs.random_numbers import noise
 from temperance.samplers.parallel.swaps import Swaps, swap
 from temperance.samplers.parallel.tempering import ParallelState, ParallelTempering

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 from temperance._types import Key, Point
 from temperance.ladders.energies import EnergyLadder, EnergyRung
 from temperance.ladders.ladder import Rungs
-from temperance.moves.move import acceptance_of
+from temperance.moves.accept import acceptance_of
 from temperance.samplers.equi_energy.jumps import Jump
 from temperance.samplers.equi_energy.reservoir import Reservoir, draw
 

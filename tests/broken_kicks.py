@@ -6,9 +6,8 @@ from jaxtyping import Array
 
 from temperance._types import Key, Point
 from temperance.ladders.ladder import Rung
-from temperance.moves.hmc import Hmc, hmc
+from temperance.moves.hmc import Hmc, hmc, in_single
 from temperance.moves.move import Info, Params
-from temperance.moves.single_precision import in_single
 
 
 class DecidesInSingle(Hmc):

@@ -10,11 +10,12 @@ from jaxtyping import Array, Float, Int
 from temperance._types import Key, Point, Position
 from temperance.ladders.ladder import Rung
 from temperance.ladders.row_sums import Rows, rows_of
+from temperance.moves.accept import acceptance_of
 from temperance.moves.langevin_proposal import log_way_back, proposed
 from temperance.moves.minibatch.batch_law import BatchLaw
 from temperance.moves.minibatch.penalty import Mint, Moments, slope_on
 from temperance.moves.minibatch.pseudo_marginal import OwnBatch, PseudoMarginal
-from temperance.moves.move import Params, acceptance_of
+from temperance.moves.move import Params
 from temperance.programs.random_numbers import noise
 from temperance.rows.batches import Batches
 

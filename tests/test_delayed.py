@@ -21,8 +21,8 @@ from temperance.engine.jobs import TunedJob
 from temperance.engine.loop import step_chains
 from temperance.ladders.ladder import Rung, SingleRung
 from temperance.methods.by_name import job_by_name
+from temperance.moves.accept import acceptance_of
 from temperance.moves.minibatch.delayed import Delayed, second_stage
-from temperance.moves.move import acceptance_of
 from temperance.problems.problem import densities_of
 from temperance.testing import Verdict, invariance, reversibility
 from temperance.testing.enumeration import defect, imbalance, normalised

@@ -25,8 +25,7 @@ from temperance.errors import ArgumentError
 from temperance.ladders.geometric import GeometricLadder
 from temperance.ladders.ladder import Rung
 from temperance.ladders.prefix import PrefixLadder
-from temperance.moves.hmc import Hmc, hmc
-from temperance.moves.single_precision import in_single, kicks
+from temperance.moves.hmc import Hmc, hmc, in_single, kicks
 from temperance.samplers.parallel.tempering import ParallelTempering
 from temperance.samplers.plain import Plain
 from temperance.samplers.transitions import TemperedTransitions

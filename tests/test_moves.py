@@ -16,13 +16,18 @@ from tests.curved_rung import DENSE, DIAGONAL, RUNG, Exact, params, run, volume
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError, UnknownNameError
 from temperance.ladders.ladder import Rung
+from temperance.moves import accept
 from temperance.moves import hmc as hmc_module
 from temperance.moves.blackjax import elliptical_slice, from_blackjax, nuts, slice_sampling
 from temperance.moves.combine import alternate, repeat
+from temperance.moves.fast_slow.ensemble import ensemble
 from temperance.moves.hmc import Hmc, hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
+from temperance.moves.minibatch.delayed import delayed
+from temperance.moves.minibatch.mint import mint
 from temperance.moves.move import AbstractMove, Info, Params
+from temperance.results.references import REFERENCES
 from temperance.testing import invariance, reversibility
 
 MOVES: dict[str, tuple[AbstractMove, Params, tuple[float, float]]] = {
@@ -166,7 +171,7 @@ def flow(
     def keep(log_ratio: Array) -> tuple[Array, Array]:
         return jnp.ones_like(log_ratio), jnp.full_like(log_ratio, jnp.inf)
 
-    monkeypatch.setattr(hmc_module, "acceptance_of", keep)
+    monkeypatch.setattr(accept, "acceptance_of", keep)
     monkeypatch.setattr(broken, "acceptance_of", keep)
 
     def end(x: Array, momentum: Array, num_steps: int) -> Array:
@@ -237,6 +242,29 @@ WRONG = {
 def test_wrong_options_are_refused(name: str):
     with pytest.raises((ArgumentError, TypeError)):
         WRONG[name]()
+
+
+def test_moves_name_the_papers_behind_them_and_their_parts():
+    for name, (move, *_) in MOVES.items():
+        assert move.references, name
+        assert set(move.references) <= set(REFERENCES)
+    assert slice_sampling().references == ("blackjax2024", "neal2003")
+    assert alternate(metropolis(), repeat(mala(), 2)).references == (
+        "metropolis1953",
+        "roberts1996",
+    )
+    assert delayed("mala").references == ("christen2005", "roberts1996")
+    assert ensemble("x").references == ("neal2010", "metropolis1953")
+
+
+def test_only_moves_on_batches_have_a_law_of_batches():
+    assert hmc().batch_law(100) is None
+    for noise in ("penalty", "common", "pseudo-marginal"):
+        move = mint(noise=noise, batch_size=16)
+        law = move.batch_law(100)
+        assert law is not None
+        assert law.beta == pytest.approx(0.04)
+        assert getattr(move, "noise") == noise  # noqa: B009  moves without batches have none
 
 
 def test_unknown_blackjax_options_are_refused():

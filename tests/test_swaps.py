@@ -22,14 +22,14 @@ ROWS = subsamples.ladder_table(subsamples.independent(TABLE), (2, 1, 0, 3), (1, 
 TABLES = {"powers": POWERS, "rows": ROWS}
 
 
-def brute_force(log_uniforms: np.ndarray, increments: np.ndarray, pairs: list[int]):
+def brute_force(uniforms: np.ndarray, increments: np.ndarray, pairs: list[int]):
     """Swaps one after another, by moving points about."""
     at = list(range(increments.shape[0]))
     acceptance = np.zeros(increments.shape[1])
     for k in pairs:
         log_ratio = increments[at[k], k] - increments[at[k + 1], k]
         acceptance[k] = min(1.0, np.exp(log_ratio))
-        if log_uniforms[k] < log_ratio:
+        if np.log(uniforms[k]) < log_ratio:
             at[k], at[k + 1] = at[k + 1], at[k]
     return np.array(at), acceptance
 
@@ -38,7 +38,7 @@ def brute_force(log_uniforms: np.ndarray, increments: np.ndarray, pairs: list[in
 def test_schemes_are_the_swaps_done_one_by_one(num_rungs: int, seed: int):
     rng = np.random.default_rng(seed)
     num_pairs = num_rungs - 1
-    uniforms = np.log(rng.uniform(size=(50, num_pairs)))
+    uniforms = rng.uniform(size=(50, num_pairs))
     increments = rng.normal(size=(50, num_rungs, num_pairs))
     half = np.arange(50) % 2
     swaps = jax.vmap(even_odd)(*map(jnp.asarray, (uniforms, increments, half)))
@@ -101,8 +101,8 @@ def matrix_of(scheme: str, table: np.ndarray, parity: int = 0) -> np.ndarray:
     states, increments = every_state(table)
     matrix = np.zeros((len(states), len(states)))
     for pattern in product([True, False], repeat=num_rungs - 1):
-        # log u = -inf accepts whatever the ratio, and +inf refuses.
-        forced = jnp.where(jnp.asarray(pattern), -jnp.inf, jnp.inf)
+        # u = 0 accepts whatever the ratio, and infinity refuses.
+        forced = jnp.where(jnp.asarray(pattern), 0.0, jnp.inf)
         if scheme == "sweep":
             swaps: Swaps = jax.vmap(lambda i, u=forced: hot_to_cold(u, i))(increments)
             tried = np.ones(num_rungs - 1, bool)

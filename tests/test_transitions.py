@@ -19,11 +19,12 @@ from tests.test_swaps import POWERS
 from temperance._types import Key, LogDensity, Point
 from temperance.errors import MoveError
 from temperance.ladders.ladder import AbstractLadder, AbstractUniformLadder, Rung, Rungs
+from temperance.moves.accept import acceptance_of
 from temperance.moves.blackjax import from_blackjax
 from temperance.moves.combine import alternate, repeat
 from temperance.moves.hmc import hmc
 from temperance.moves.metropolis import Metropolis, metropolis
-from temperance.moves.move import AbstractMove, Info, Params, acceptance_of
+from temperance.moves.move import AbstractMove, Info, Params
 from temperance.samplers.transitions import TemperedTransitions, TransitionState
 from temperance.testing import CurvedGamma, GaussianBridge, enumeration, invariance, reversibility
 from temperance.testing.enumeration import Matrix

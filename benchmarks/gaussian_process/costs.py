@@ -11,7 +11,7 @@ import temperance as tp
 from temperance.models.gaussian_process.covariance import panels_of
 from temperance.models.gaussian_process.kernels import SquaredExponential
 from temperance.models.gaussian_process.linear_algebra.factorisation import inverted, whitened
-from temperance.moves.single_precision import in_single
+from temperance.moves.hmc import in_single
 
 # The paper's rungs: 1024 * 2^(-m/2).
 LADDER = (1024, 724, 512, 362, 256, 181, 128)

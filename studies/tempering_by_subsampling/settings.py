@@ -38,8 +38,7 @@ from jaxtyping import Array
 import temperance as tp
 from temperance.ladders.prefix import PrefixLadder
 from temperance.ladders.spacing import spt_cost, stt_cost
-from temperance.moves.hmc import INTEGRATORS
-from temperance.moves.single_precision import SINGLE
+from temperance.moves.hmc import INTEGRATORS, SINGLE
 from temperance.results.work import VALUE
 
 NUM_HOTTER = 6

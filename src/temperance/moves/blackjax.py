@@ -17,9 +17,17 @@ import numpy as np
 from temperance._types import Key, Point, Position, Scalar
 from temperance.errors import ArgumentError, UnknownNameError
 from temperance.ladders.ladder import Rung
-from temperance.moves.metropolis import checked_metric, checked_step
 from temperance.moves.move import AbstractMove, Info, Params
+from temperance.moves.options import checked_metric, checked_step
+from temperance.problems.checks import check_count
 from temperance.problems.gaussian import Gaussian
+
+# The papers behind algorithms, by the name that a move has here.
+REFERENCES = {
+    "nuts": ("hoffman2014",),
+    "slice": ("neal2003",),
+    "elliptical_slice": ("murray2010",),
+}
 
 
 class BlackjaxMove(AbstractMove):
@@ -42,6 +50,10 @@ class BlackjaxMove(AbstractMove):
     name: str = eqx.field(static=True, default="")
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
+
+    @property
+    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return ("blackjax2024", *REFERENCES.get(self.name, ()))
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         kernel = self._kernel(rung, params)
@@ -93,8 +105,6 @@ def from_blackjax(
     `fixed` are the algorithm's own options. If it takes a `step_size` or an
     `inverse_mass_matrix` that is not fixed here, warm-up tunes it.
     """
-    if isinstance(num_steps, bool) or not isinstance(num_steps, int) or num_steps < 1:
-        raise ArgumentError(f"num_steps: wanted a whole number of at least 1, got {num_steps!r}")
     names = _parameters(algorithm)
     unknown = sorted(set(fixed) - set(names))
     if unknown:
@@ -106,7 +116,7 @@ def from_blackjax(
         prior = Gaussian(fixed["mean"], fixed["cov"])
     return BlackjaxMove(
         algorithm=algorithm,
-        num_steps=num_steps,
+        num_steps=check_count("num_steps", num_steps, 1),
         fixed=fixed,
         prior=prior,
         step_sizes=(checked_step(step_size, "step_size") if takes_step else 1.0,),
@@ -147,7 +157,9 @@ def slice_sampling(num_steps: int = 1, width: float = 1.0) -> AbstractMove:
     import blackjax
     from blackjax.mcmc.slice import stepping_out
 
-    return from_blackjax(blackjax.slice_sampling, num_steps, width=width, interval=stepping_out)
+    return from_blackjax(
+        blackjax.slice_sampling, num_steps, width=width, interval=stepping_out, name="slice"
+    )
 
 
 def elliptical_slice(mean: Any, covariance: Any, num_steps: int = 1) -> AbstractMove:

@@ -10,9 +10,11 @@ import numpy as np
 from jaxtyping import Array
 
 from temperance._types import Key, Point
-from temperance.errors import ArgumentError, MoveError
+from temperance.errors import MoveError
 from temperance.ladders.ladder import AbstractLadder, Rung
 from temperance.moves.move import AbstractMove, BatchInfo, Info, Params, Weigh
+from temperance.moves.options import wider_metric
+from temperance.problems.checks import check_count
 from temperance.problems.layout import Layout
 from temperance.problems.problem import Problem, Target
 
@@ -41,6 +43,10 @@ class Repeat(AbstractMove):
 
     def placed(self, problem: Problem | Target, layout: Layout) -> AbstractMove:
         return replace(self, move=self.move.placed(problem, layout))
+
+    @property
+    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.move.references
 
     @property
     def reads_rows(self) -> bool:
@@ -143,6 +149,10 @@ class Alternate(AbstractMove):
         return replace(self, first=first, second=second)
 
     @property
+    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return tuple(dict.fromkeys(self.first.references + self.second.references))
+
+    @property
     def reads_rows(self) -> bool:
         return self.first.reads_rows
 
@@ -170,11 +180,9 @@ class Alternate(AbstractMove):
 
 def repeat(move: AbstractMove, times: int) -> AbstractMove:
     """`move`, `times` over, as one move."""
-    if isinstance(times, bool) or not isinstance(times, int) or times < 1:
-        raise ArgumentError(f"times: wanted a whole number of at least 1, got {times!r}")
     return Repeat(
         move=move,
-        times=times,
+        times=check_count("times", times, 1),
         step_sizes=move.step_sizes,
         metric=move.metric,
         target_acceptance=move.target_acceptance,
@@ -200,7 +208,7 @@ def alternate(first: AbstractMove, second: AbstractMove) -> AbstractMove:
         first=first,
         second=second,
         step_sizes=first.step_sizes + second.step_sizes,
-        metric=_wider(first.metric, second.metric),
+        metric=wider_metric(first.metric, second.metric),
         target_acceptance=first.target_acceptance + second.target_acceptance,
         exact=first.exact and second.exact,
         uses_gradient=first.uses_gradient or second.uses_gradient,
@@ -218,8 +226,3 @@ def _together(batches: BatchInfo) -> BatchInfo:
     """What several steps say of their batches, stacked, as one."""
     means = (jnp.mean(leaf, axis=0) for leaf in batches[1:])
     return BatchInfo(jnp.sum(batches.num_rows, axis=0), *means)
-
-
-def _wider(one: str, two: str) -> str:
-    order = ("unit", "diagonal", "dense")
-    return order[max(order.index(one), order.index(two))]

@@ -12,8 +12,13 @@ gradients, if that of the starting point is known. L position steps evaluate L g
 and one value at the end; they ask for no gradient at either end, so that a point that changes its
 rung needs none.
 
-Gradients may be of single precision while densities, which decide, are of double
-(`temperance.moves.single_precision`); position steps are for that, since they keep no gradient.
+**Gradients in single precision.** The law rests on volume, on the way back and on the ratio of
+densities: a g that is a little off costs acceptance and nothing else. So g may be evaluated in
+single precision, where a product of matrices takes half the time, as long as one function of the
+position gives every kick of a trajectory and densities are compared in double precision. Position
+steps are for that, since they keep no gradient. Where a density or gradient of single precision is
+not finite (a covariance that rounding has made indefinite) the gradient is taken again in double:
+this, too, is a function of the position alone.
 
 The step size is multiplied by a uniform factor in [1 - jitter, 1 + jitter], drawn anew for every
 trajectory whatever the state, which breaks resonances between the trajectory's length and the
@@ -22,24 +27,31 @@ most (pi/2) / L: longer ones turn back.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
-from temperance._types import Key, Point
+from temperance._types import Key, Point, Position
 from temperance.errors import ArgumentError, unknown_name
 from temperance.ladders.ladder import Rung
-from temperance.moves.metropolis import checked_metric, checked_step
-from temperance.moves.move import AbstractMove, Info, Params, acceptance_of, colour, whiten
-from temperance.moves.single_precision import SINGLE, kicks
+from temperance.moves.accept import choose, decide
+from temperance.moves.move import AbstractMove, Info, Params, colour, whiten
+from temperance.moves.options import checked_metric, checked_step
+from temperance.problems.checks import check_count
 from temperance.programs.random_numbers import noise
 
 DIVERGENCE = 1000.0
 INTEGRATORS = ("velocity", "position")
+# Where gradients are of single precision.
+SINGLE = ("never", "hot", "always")
+
+Kick = Callable[[Position], Float[Array, " d"]]
 
 
 class Hmc(AbstractMove):
@@ -58,11 +70,14 @@ class Hmc(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     single: str = eqx.field(static=True, default="never")
 
+    references = ("duane1987", "neal2011")
+
     def sees_gradients(self) -> bool:
         return True
 
     @property
     def branches(self) -> bool:
+        # A batch of chains would take both gradients for each of them.
         # Rungs of nested subsamples, where alone it is "hot", are never a batch.
         return self.single == "always"
 
@@ -78,18 +93,14 @@ class Hmc(AbstractMove):
         follow = self._position_steps if bare else self._velocity_steps
         proposal, last, slope = follow(point, momentum, size, rung, params)
         log_density = rung.log_density(proposal)
-        acceptance, log_ratio = acceptance_of(
-            log_density
-            - rung.log_density(point)
-            - 0.5 * jnp.sum(last**2)
-            + 0.5 * jnp.sum(momentum**2)
-        )
-        accepted = jnp.log(uniforms[0]) < log_ratio
-        kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
+        kinetic = 0.5 * jnp.sum(last**2), 0.5 * jnp.sum(momentum**2)
+        log_ratio = log_density - rung.log_density(point) - kinetic[0] + kinetic[1]
+        decision = decide(uniforms[0], log_ratio)
+        kept = choose(decision.accepted, proposal, point)
         return kept, Info(
-            acceptance[None],
-            accepted,
-            log_ratio < -DIVERGENCE,
+            decision.probability[None],
+            decision.accepted,
+            decision.log_ratio < -DIVERGENCE,
             jnp.asarray(self.num_steps + int(bare)),
             jnp.asarray(int(bare)),
             ~jnp.isfinite(log_density),
@@ -159,8 +170,6 @@ def hmc(
         raise unknown_name("single", single, SINGLE)
     if integrator not in INTEGRATORS:
         raise unknown_name("integrator", integrator, INTEGRATORS)
-    if isinstance(num_steps, bool) or not isinstance(num_steps, int) or num_steps < 1:
-        raise ArgumentError(f"num_steps: wanted a whole number of at least 1, got {num_steps!r}")
     if not 0 <= jitter < 1:
         raise ArgumentError(f"jitter: wanted a number in [0, 1), got {jitter!r}")
     if not 0 < target_acceptance < 1:
@@ -169,7 +178,7 @@ def hmc(
         )
     size = checked_step(step_size, "step_size")
     return Hmc(
-        num_steps=num_steps,
+        num_steps=check_count("num_steps", num_steps, 1),
         jitter=float(jitter),
         step_sizes=(size,),
         metric=checked_metric(metric),
@@ -177,3 +186,38 @@ def hmc(
         uses_gradient=integrator == "velocity" and single != "always",
         single=single,
     )
+
+
+def kicks(rung: Rung, single: str) -> Kick:
+    """The rung's gradient, as a trajectory uses it."""
+    if single == "never" or (single == "hot" and not rung.is_hot):
+        return rung.slope
+    light = in_single(rung)
+
+    def slope(position: Position) -> Float[Array, " d"]:
+        flat, unravel = ravel_pytree(in_single(position))
+        try:
+            value, found = jax.value_and_grad(lambda vector: light(unravel(vector)))(flat)
+        except TypeError as error:
+            # The same density has been evaluated in double precision already.
+            raise ArgumentError(
+                f"single={single!r}: the density cannot be evaluated in single precision. Arrays "
+                "of double precision that it closes over, or that a loop starts from, have to come "
+                "in through the position or the data; otherwise use single='never'. JAX says: "
+                f"{error}"
+            ) from error
+        found = found.astype(jnp.result_type(float))
+        good = jnp.isfinite(value) & jnp.all(jnp.isfinite(found))
+        return jax.lax.cond(good, lambda: found, lambda: rung.slope(position))
+
+    return slope
+
+
+def in_single(tree: Any) -> Any:
+    """The same, with every array of double precision in single."""
+
+    def halved(leaf: Any) -> Any:
+        is_double = isinstance(leaf, jax.Array | np.ndarray) and leaf.dtype == np.float64
+        return leaf.astype(np.float32) if is_double else leaf
+
+    return jax.tree.map(halved, tree)

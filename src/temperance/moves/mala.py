@@ -8,15 +8,15 @@ Seen from x*, the noise that leads back is z* = -(z + (s/2) F'(g + g*)), so that
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from temperance._types import Key, Point
 from temperance.ladders.ladder import Rung
+from temperance.moves.accept import choose, decide
 from temperance.moves.langevin_proposal import log_way_back, proposed
-from temperance.moves.metropolis import checked_metric, checked_step
-from temperance.moves.move import AbstractMove, Info, Params, acceptance_of, slope_at
+from temperance.moves.move import AbstractMove, Info, Params, slope_at
+from temperance.moves.options import checked_metric, checked_step
 from temperance.programs.random_numbers import noise
 
 
@@ -30,6 +30,8 @@ class Mala(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=True)
 
+    references = ("roberts1996",)
+
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         flat, unravel = ravel_pytree(point.position)
         forth, uniform = noise(key, flat.size, 1, flat.dtype)
@@ -38,13 +40,12 @@ class Mala(AbstractMove):
         proposal = rung.evaluate(unravel(end), gradient=True)
         way_back = log_way_back(forth, gradient, slope_at(rung, proposal), params)
         log_density = rung.log_density(proposal)
-        acceptance, log_ratio = acceptance_of(log_density - rung.log_density(point) + way_back)
-        accepted = jnp.log(uniform[0]) < log_ratio
-        kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
+        decision = decide(uniform[0], log_density - rung.log_density(point) + way_back)
+        kept = choose(decision.accepted, proposal, point)
         bare = point.gradients is None  # then both ends are evaluated for it, and the value apart
         return kept, Info(
-            acceptance[None],
-            accepted,
+            decision.probability[None],
+            decision.accepted,
             jnp.asarray(False),
             jnp.asarray(3 if bare else 1),
             jnp.asarray(1 if bare else 0),

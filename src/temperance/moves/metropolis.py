@@ -6,14 +6,14 @@ with s the step size and F F' the covariance at the rung. One density a step, no
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from temperance._types import Key, Point
-from temperance.errors import ArgumentError
 from temperance.ladders.ladder import Rung
-from temperance.moves.move import AbstractMove, Info, Params, acceptance_of, colour
+from temperance.moves.accept import choose, decide
+from temperance.moves.move import AbstractMove, Info, Params, colour
+from temperance.moves.options import checked_metric, checked_step
 from temperance.programs.random_numbers import noise
 
 
@@ -27,22 +27,26 @@ class Metropolis(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
+    references = ("metropolis1953",)
+
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         flat, unravel = ravel_pytree(point.position)
         step, uniform = noise(key, flat.size, 1, flat.dtype)
         proposed = flat + params.step_size[0] * colour(params.factor, step)
         proposal = rung.evaluate(unravel(proposed), gradient=False)
         log_density = rung.log_density(proposal)
-        acceptance, log_ratio = acceptance_of(log_density - rung.log_density(point))
-        accepted = jnp.log(uniform[0]) < log_ratio
+        decision = decide(uniform[0], log_density - rung.log_density(point))
         # A point may carry gradients for another move's sake; this one cannot keep them true.
         new = proposal._replace(gradients=None)
-        kept = jax.tree.map(
-            lambda a, b: jnp.where(accepted, a, b), new, point._replace(gradients=None)
-        )
+        kept = choose(decision.accepted, new, point._replace(gradients=None))
         one = jnp.asarray(1)
         return kept, Info(
-            acceptance[None], accepted, jnp.asarray(False), one, one, ~jnp.isfinite(log_density)
+            decision.probability[None],
+            decision.accepted,
+            jnp.asarray(False),
+            one,
+            one,
+            ~jnp.isfinite(log_density),
         )
 
 
@@ -52,17 +56,3 @@ def metropolis(scale: float | None = None, metric: str = "diagonal") -> Metropol
     `metric` is "diagonal", "dense" or "unit": which covariance of the rung the walk follows.
     """
     return Metropolis(step_sizes=(checked_step(scale, "scale"),), metric=checked_metric(metric))
-
-
-def checked_step(value: float | None, name: str) -> float | None:
-    """A fixed step size, if it is one."""
-    if value is not None and not value > 0:
-        raise ArgumentError(f"{name}: wanted a positive number or None (tuned), got {value!r}")
-    return None if value is None else float(value)
-
-
-def checked_metric(metric: str) -> str:
-    """A known metric's name."""
-    if metric not in ("unit", "diagonal", "dense"):
-        raise ArgumentError(f"metric: wanted 'diagonal', 'dense' or 'unit', got {metric!r}")
-    return metric

@@ -13,7 +13,7 @@ isotropic.
 import abc
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -23,6 +23,7 @@ from jaxtyping import Array, Bool, Float, Int
 from temperance._types import Key, Point
 from temperance.errors import MoveError
 from temperance.ladders.ladder import AbstractLadder, Rung
+from temperance.moves.minibatch.batch_law import BatchLaw
 from temperance.problems.layout import Layout
 from temperance.problems.problem import Problem, Target
 
@@ -84,10 +85,22 @@ class AbstractMove(eqx.Module):
     step_sizes: eqx.AbstractVar[tuple[float | None, ...]]
     target_acceptance: eqx.AbstractVar[tuple[float, ...]]
 
-    @property
-    def reads_rows(self) -> bool:
-        """Whether it runs where points know their log prior alone, and reads a few rows a step."""
-        return False
+    # What most moves are not. A move that is says so by a constant of its class, or by a property
+    # where it depends on a field.
+    reads_rows = False
+    """Whether it runs where points know their log prior alone, and reads a few rows a step."""
+    branches = False
+    """Whether a step decides as it goes what to evaluate.
+
+    Chains and rungs then run one after another, since a batch of decisions would evaluate both
+    sides of each.
+    """
+    keeps_memory = False
+    """Whether a state is more than its position: what a point remembers cannot be made anew."""
+    gathers = False
+    """Whether a step lands on one of several states, of which a draw keeps them all."""
+    references: ClassVar[tuple[str, ...]] = ()
+    """Keys of the papers behind it, for `cite`."""
 
     def placed(self, problem: Problem | Target, layout: Layout) -> "AbstractMove":
         """The move where positions are vectors of this layout, with what the problem tells it."""
@@ -97,28 +110,13 @@ class AbstractMove(eqx.Module):
         """Raise where the move cannot run on a ladder."""
         return
 
-    @property
-    def branches(self) -> bool:
-        """Whether a step decides as it goes what to evaluate.
-
-        Chains and rungs then run one after another, since a batch of decisions would evaluate both
-        sides of each.
-        """
-        return False
-
-    @property
-    def keeps_memory(self) -> bool:
-        """Whether a state is more than its position: what a point remembers cannot be made anew."""
-        return False
+    def batch_law(self, num_rows: int) -> BatchLaw | None:
+        """The tempered law that batches of the `num_rows` rows stand for; None without batches."""
+        return None
 
     def remember(self, point: Point, rung: Rung) -> Point:
         """A starting point with what the move keeps beside the position."""
         return point
-
-    @property
-    def gathers(self) -> bool:
-        """Whether a step lands on one of several states, of which a draw keeps them all."""
-        return False
 
     def keepsakes(self, point: Point, weigh: Weigh | None = None) -> dict[str, Array]:
         """What a draw keeps of the move's last step beside the position, by name.
@@ -181,9 +179,3 @@ def colour(factor: Array, vector: Float[Array, " d"]) -> Float[Array, " d"]:
 def slope_at(rung: Rung, point: Point) -> Float[Array, " d"]:
     """The rung's gradient at a point: from what it carries, or evaluated where it carries none."""
     return rung.slope(point.position) if point.gradients is None else rung.gradient(point)
-
-
-def acceptance_of(log_ratio: Float[Array, "*shape"]) -> tuple[Array, Array]:
-    """min(1, ratio) and the log ratio; what is not a number is refused."""
-    log_ratio = jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
-    return jnp.exp(jnp.minimum(log_ratio, 0.0)), log_ratio

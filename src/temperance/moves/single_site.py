@@ -20,9 +20,10 @@ from jaxtyping import Array
 from temperance._types import Key, Point
 from temperance.errors import MoveError
 from temperance.ladders.ladder import Rung
+from temperance.moves.accept import choose, decide
 from temperance.moves.fast_slow.fast_variables import scales_of
-from temperance.moves.metropolis import checked_metric, checked_step
-from temperance.moves.move import AbstractMove, Info, Params, acceptance_of
+from temperance.moves.move import AbstractMove, Info, Params
+from temperance.moves.options import checked_metric, checked_step
 from temperance.programs.random_numbers import noise
 
 
@@ -41,6 +42,8 @@ class SingleSite(AbstractMove):
     reversible: bool = eqx.field(static=True, default=False)
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
+
+    references = ("metropolis1953",)
 
     def reversal(self) -> AbstractMove:
         return replace(self, backwards=not self.backwards)
@@ -63,10 +66,9 @@ class SingleSite(AbstractMove):
             start = ravel_pytree(point.position)[0]
             proposal = rung.evaluate(unravel(start + scales * apart), gradient=False)
             log_density = rung.log_density(proposal)
-            acceptance, log_ratio = acceptance_of(log_density - rung.log_density(point))
-            accepted = jnp.log(uniform) < log_ratio
-            kept = self.kept(accepted, proposal._replace(gradients=None), point)
-            return kept, (acceptance, accepted, ~jnp.isfinite(log_density))
+            decision = decide(uniform, log_density - rung.log_density(point))
+            kept = self.kept(decision.accepted, proposal._replace(gradients=None), point)
+            return kept, (decision.probability, decision.accepted, ~jnp.isfinite(log_density))
 
         # A point may carry gradients for another move's sake; this one cannot keep them true.
         bare = point._replace(gradients=None)
@@ -84,7 +86,7 @@ class SingleSite(AbstractMove):
 
     def kept(self, accepted: Array, proposal: Point, point: Point) -> Point:
         """The proposal with all that is known of it, or the point with all that is known of it."""
-        return jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
+        return choose(accepted, proposal, point)
 
 
 def single_site(scale: float | None = None, metric: str = "diagonal") -> SingleSite:

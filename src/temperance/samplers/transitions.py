@@ -30,7 +30,8 @@ from temperance._types import Key, Point, Position
 from temperance.errors import MoveError
 from temperance.ladders.ladder import AbstractLadder, Rungs, fold_rungs
 from temperance.ladders.prefix import PrefixLadder
-from temperance.moves.move import AbstractMove, Info, Params, acceptance_of, refuse_few_rows
+from temperance.moves.accept import choose, decide
+from temperance.moves.move import AbstractMove, Info, Params, refuse_few_rows
 from temperance.programs.random_streams import Sweep, stream
 
 
@@ -149,9 +150,8 @@ class TemperedTransitions(eqx.Module):
             ladder, descend, (point, log_rho), between, keys_descend
         )
 
-        acceptance, log_ratio = acceptance_of(log_rho)
-        accepted = jnp.log(jax.random.uniform(key_accept)) < log_ratio
-        kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), point, start)
+        decision = decide(jax.random.uniform(key_accept), log_rho)
+        kept = choose(decision.accepted, point, start)
         if at_target is None:
             kept = self.move.remember(kept, ladder.at(top))
             kept, at_target = self._move(ladder, key_target, kept, top)
@@ -166,9 +166,9 @@ class TemperedTransitions(eqx.Module):
             by_rung("num_evaluations", 1.0),
             by_rung("num_values", 1.0),
             by_rung("impossible", 1.0),
-            acceptance,
-            accepted.astype(acceptance.dtype),
-            jnp.maximum(log_ratio, jnp.finfo(acceptance.dtype).min),
+            decision.probability,
+            decision.accepted.astype(log_rho.dtype),
+            jnp.maximum(decision.log_ratio, jnp.finfo(log_rho.dtype).min),
             first_look,
             None
             if at_target.batch is None

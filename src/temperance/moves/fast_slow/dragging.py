@@ -32,13 +32,13 @@ from temperance.moves.fast_slow.random_walk import (
     AbstractRemembering,
     Tried,
     Walker,
-    checked_count,
     chosen,
     fast_update,
     stride,
 )
-from temperance.moves.metropolis import checked_metric, checked_step
 from temperance.moves.move import Info, Params
+from temperance.moves.options import checked_metric, checked_step
+from temperance.problems.checks import check_count
 from temperance.problems.layout import Layout
 from temperance.programs.random_numbers import noise
 
@@ -59,6 +59,8 @@ class Dragging(AbstractRemembering):
     reversible: bool = eqx.field(static=True, default=True)
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
+
+    references = ("neal2004",)
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         halves = self.halves(point, rung)
@@ -131,7 +133,7 @@ def dragging(
     """
     return Dragging(
         fast=checked_fast(fast),
-        times=checked_count(times, "times", 2),
+        times=check_count("times", times, 2),
         step_sizes=(checked_step(scale, "scale"), checked_step(fast_scale, "fast_scale")),
         metric=checked_metric(metric),
     )

@@ -45,6 +45,7 @@ from temperance.moves.fast_slow.two_stage import Cache
 from temperance.moves.metropolis import metropolis
 from temperance.moves.move import AbstractMove, Info, Params, Weigh
 from temperance.moves.single_site import SingleSite, single_site
+from temperance.problems.checks import check_count
 from temperance.problems.layout import Layout
 from temperance.problems.problem import Problem, Target
 from temperance.problems.slow_fast_vector import Fork
@@ -80,9 +81,11 @@ class Ensemble(AbstractFastSlow):
     uses_gradient: bool = eqx.field(static=True, default=False)
     layout: Layout | None = None
 
+    gathers = True
+
     @property
-    def gathers(self) -> bool:
-        return True
+    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return ("neal2010", *self.update.references)
 
     @property
     def branches(self) -> bool:
@@ -203,8 +206,6 @@ def ensemble(
     `hmc()`. With `shift` it also moves all members' fast variables by a common offset. It is made
     `times` over before a member is selected.
     """
-    if isinstance(members, bool) or not isinstance(members, int) or members < 2:
-        raise ArgumentError(f"members: wanted a whole number of at least 2, got {members!r}")
     names = checked_fast(fast)
     if isinstance(update, str):
         if update not in UPDATES:
@@ -220,7 +221,7 @@ def ensemble(
     chosen = repeat(update, times) if times != 1 else update
     return Ensemble(
         fast=names,
-        num_members=members,
+        num_members=check_count("members", members, 2),
         measure=measure_of(base),
         update=chosen,
         shift=bool(shift),

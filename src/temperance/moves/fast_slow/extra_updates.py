@@ -24,12 +24,12 @@ from temperance.moves.fast_slow.random_walk import (
     FAST_TARGET,
     Tried,
     Walker,
-    checked_count,
     fast_update,
     stride,
 )
-from temperance.moves.metropolis import checked_step
 from temperance.moves.move import AbstractMove, Info, Params
+from temperance.moves.options import checked_step
+from temperance.problems.checks import check_count
 from temperance.problems.layout import Layout
 from temperance.programs.random_numbers import noise
 
@@ -50,6 +50,8 @@ class FastUpdates(AbstractFastSlow):
     reversible: bool = eqx.field(static=True, default=True)
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
+
+    references = ("lewis2002",)
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         halves = self.halves(point, rung)
@@ -97,7 +99,7 @@ def extra_updates(
         raise MoveError(f"move: wanted a move for all variables, such as tp.metropolis(): {move!r}")
     more = FastUpdates(
         fast=checked_fast(fast),
-        times=checked_count(times, "times", 1),
+        times=check_count("times", times, 1),
         step_sizes=(checked_step(scale, "scale"),),
         metric=move.metric,
     )

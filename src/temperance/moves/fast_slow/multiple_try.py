@@ -30,9 +30,10 @@ from jaxtyping import Array, Float
 from temperance._types import Key, Point, Scalar
 from temperance.errors import ArgumentError, MoveError
 from temperance.ladders.ladder import Rung
-from temperance.moves.fast_slow.random_walk import checked_count, chosen
-from temperance.moves.metropolis import checked_metric, checked_step
+from temperance.moves.fast_slow.random_walk import chosen
 from temperance.moves.move import AbstractMove, Info, Params, colour
+from temperance.moves.options import checked_metric, checked_step
+from temperance.problems.checks import check_count
 from temperance.problems.problem import Base
 from temperance.programs.random_numbers import noise
 
@@ -57,6 +58,8 @@ class MultipleTry(AbstractMove):
     reversible: bool = eqx.field(static=True, default=True)
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
+
+    references = ("liu2000",)
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         flat, unravel = ravel_pytree(point.position)
@@ -150,7 +153,7 @@ def multiple_try(
         raise ArgumentError(f"log_lambda: wanted a function of two vectors, got {log_lambda!r}")
     size = checked_step(scale, "scale")
     return MultipleTry(
-        members=checked_count(members, "members", 2),
+        members=check_count("members", members, 2),
         base=base,
         log_lambda=log_lambda,
         step_sizes=(size if base is None else 1.0,),

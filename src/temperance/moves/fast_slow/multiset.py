@@ -31,10 +31,11 @@ from temperance.errors import MoveError
 from temperance.ladders.ladder import Rung, weighted
 from temperance.moves.fast_slow.fast_variables import AbstractFastSlow, Halves, Slow, checked_fast
 from temperance.moves.fast_slow.multiple_try import checked_base
-from temperance.moves.fast_slow.random_walk import FAST_TARGET, Tried, checked_count, chosen, stride
+from temperance.moves.fast_slow.random_walk import FAST_TARGET, Tried, chosen, stride
 from temperance.moves.fast_slow.two_stage import Cache
-from temperance.moves.metropolis import checked_metric, checked_step
 from temperance.moves.move import AbstractMove, Info, Params
+from temperance.moves.options import checked_metric, checked_step
+from temperance.problems.checks import check_count
 from temperance.problems.layout import Layout
 from temperance.problems.problem import Base
 from temperance.programs.random_numbers import noise
@@ -75,9 +76,8 @@ class Multiset(AbstractFastSlow):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
-    @property
-    def keeps_memory(self) -> bool:
-        return True
+    keeps_memory = True
+    references = ("leman2009", "neal2010")
 
     def reversal(self) -> AbstractMove:
         return replace(self, backwards=not self.backwards)
@@ -204,9 +204,9 @@ def multiset(
     checked_base(base)
     return Multiset(
         fast=checked_fast(fast),
-        members=checked_count(members, "members", 2),
+        members=check_count("members", members, 2),
         base=base,
-        times=checked_count(times, "times", 1),
+        times=check_count("times", times, 1),
         step_sizes=(checked_step(scale, "scale"), checked_step(fast_scale, "fast_scale")),
         metric=checked_metric(metric),
     )

@@ -32,12 +32,12 @@ from temperance.moves.fast_slow.random_walk import (
     AbstractRemembering,
     Tried,
     Walker,
-    checked_count,
     chosen,
     stride,
 )
-from temperance.moves.metropolis import checked_metric, checked_step
 from temperance.moves.move import Info, Params
+from temperance.moves.options import checked_metric, checked_step
+from temperance.problems.checks import check_count
 from temperance.problems.layout import Layout
 from temperance.programs.random_numbers import noise
 
@@ -66,9 +66,8 @@ class RandomGrid(AbstractRemembering):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
-    @property
-    def branches(self) -> bool:
-        return True
+    branches = True
+    references = ("neal2010",)
 
     def slot(self, index: Int[Array, ""]) -> Int[Array, ""]:
         """Where the cache of a grid index is."""
@@ -147,7 +146,7 @@ def random_grid(
     """
     return RandomGrid(
         fast=checked_fast(fast),
-        times=checked_count(times, "times", 1),
+        times=check_count("times", times, 1),
         step_sizes=(checked_step(scale, "scale"),),
         metric=checked_metric(metric),
     )

@@ -7,16 +7,14 @@ with a dense factor they walk by their own covariance, and with a diagonal one b
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from temperance._types import Point, Scalar
-from temperance.errors import ArgumentError
 from temperance.ladders.ladder import Rung
+from temperance.moves.accept import choose, decide
 from temperance.moves.fast_slow.fast_variables import AbstractFastSlow, Fast, Halves
 from temperance.moves.fast_slow.two_stage import Cache
-from temperance.moves.move import acceptance_of
 
 # Fast variables are few, and few are best moved farther than many.
 FAST_TARGET = 0.35
@@ -75,14 +73,6 @@ def chosen(
     uniform: Scalar, log_there: Scalar, log_here: Scalar, there: Any, here: Any
 ) -> tuple[Any, Tried]:
     """What a Metropolis decision leaves of two states, with all that is known of them."""
-    acceptance, log_ratio = acceptance_of(log_there - log_here)
-    accepted = jnp.log(uniform) < log_ratio
-    kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), there, here)
-    return kept, Tried(acceptance, accepted, ~jnp.isfinite(log_there))
-
-
-def checked_count(value: Any, name: str, least: int) -> int:
-    """A whole number that is large enough."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ArgumentError(f"{name}: wanted a whole number of at least {least}, got {value!r}")
-    return value
+    decision = decide(uniform, log_there - log_here)
+    kept = choose(decision.accepted, there, here)
+    return kept, Tried(decision.probability, decision.accepted, ~jnp.isfinite(log_there))

@@ -30,11 +30,13 @@ from temperance._types import Data, Key, LogDensity, Point, Position, Scalar
 from temperance.errors import ArgumentError, MoveError, unknown_name
 from temperance.ladders.ladder import AbstractLadder, AbstractUniformLadder, Rung, Rungs
 from temperance.ladders.row_sums import RowLadder, Rows, power_of, rows_of
+from temperance.moves.accept import choose, decide
 from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
 from temperance.moves.minibatch.laplace import Laplace
-from temperance.moves.move import AbstractMove, BatchInfo, Info, Params, acceptance_of
+from temperance.moves.move import AbstractMove, BatchInfo, Info, Params
+from temperance.problems.checks import check_count
 from temperance.rows.batches import Batches
 
 PROPOSALS = {"metropolis": metropolis, "mala": mala, "hmc": hmc}
@@ -101,9 +103,11 @@ class Delayed(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
+    branches = True
+
     @property
-    def branches(self) -> bool:
-        return True
+    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return ("christen2005", *self.first.references)
 
     def longest_steps(self) -> tuple[float, ...]:
         return self.first.longest_steps()
@@ -138,11 +142,11 @@ class Delayed(AbstractMove):
         def decided() -> tuple[Point, Array, Array]:
             proposal = rung.evaluate(end.position, gradient=False)
             log_true = rung.log_density(proposal) - rung.log_density(point)
-            acceptance, log_ratio = acceptance_of(second_stage(log_true, log_seen))
-            log_uniform = jnp.log(jax.random.uniform(key_second, dtype=acceptance.dtype))
-            accepted = log_uniform < log_ratio
-            kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, here)
-            return kept, acceptance, accepted
+            log_ratio = second_stage(log_true, log_seen)
+            uniform = jax.random.uniform(key_second, dtype=log_ratio.dtype)
+            decision = decide(uniform, log_ratio)
+            kept = choose(decision.accepted, proposal, here)
+            return kept, decision.probability, decision.accepted
 
         def refused() -> tuple[Point, Array, Array]:
             return here, jnp.zeros_like(log_seen), jnp.asarray(False)
@@ -199,13 +203,11 @@ def delayed(
             f"proposal: the second stage takes the first for exact and reversible, and {proposal} "
             "is not"
         )
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-        raise ArgumentError(f"batch_size: wanted a whole number of at least 1, got {batch_size!r}")
     if around is not None and not isinstance(around, Laplace):
         raise ArgumentError(f"around: wanted tp.laplace(problem), got {type(around).__name__}")
     return Delayed(
         first=proposal,
-        batch_size=batch_size,
+        batch_size=check_count("batch_size", batch_size, 1),
         around=around,
         step_sizes=proposal.step_sizes,
         metric=proposal.metric,

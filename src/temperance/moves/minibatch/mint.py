@@ -9,6 +9,7 @@ from temperance.moves.metropolis import Metropolis, metropolis
 from temperance.moves.minibatch.penalty import Mint
 from temperance.moves.minibatch.pseudo_marginal import PseudoMarginal
 from temperance.moves.move import AbstractMove
+from temperance.problems.checks import check_count, is_number
 
 NOISES = ("penalty", "common", "pseudo-marginal")
 PROPOSALS = {"metropolis": metropolis, "mala": mala}
@@ -47,12 +48,12 @@ def mint(
     kernel = _proposal(proposal)
     if noise not in NOISES:
         raise unknown_name("noise", noise, NOISES)
-    _check_whole("batch_size", batch_size, 2)
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 < alpha < math.inf:
+    batch_size = check_count("batch_size", batch_size, 2)
+    if not is_number(alpha) or not 0 < alpha < math.inf:
         raise ArgumentError(f"alpha: wanted a number above 0, got {alpha!r}")
-    _check_whole("exchange", exchange, 0)
+    exchange = check_count("exchange", exchange, 0)
     if most_rows is not None:
-        _check_whole("most_rows", most_rows, batch_size)
+        most_rows = check_count("most_rows", most_rows, batch_size)
     own = noise == "pseudo-marginal"
     if not own and (corrected or exchange):
         raise ArgumentError(
@@ -91,8 +92,3 @@ def _proposal(proposal: str | AbstractMove) -> Metropolis | Mala:
             "through the noise of one batch does not follow the tempered law"
         )
     return proposal
-
-
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ArgumentError(f"{name}: wanted a whole number of at least {least}, got {value!r}")

@@ -36,11 +36,12 @@ from jaxtyping import Array, Float, Int
 from temperance._types import Data, Key, Point, Position
 from temperance.ladders.ladder import Rung
 from temperance.ladders.row_sums import Rows, rows_of
+from temperance.moves.accept import Decision, choose, decide
 from temperance.moves.langevin_proposal import log_way_back, proposed
-from temperance.moves.minibatch.batch_law import BatchLaw
-from temperance.moves.minibatch.batch_move import AbstractBatchMove
-from temperance.moves.move import BatchInfo, Info, Params, acceptance_of
+from temperance.moves.minibatch.batch_law import BatchLaw, implied_beta
+from temperance.moves.move import AbstractMove, BatchInfo, Info, Params
 from temperance.programs.random_numbers import noise
+from temperance.rows.batches import Batches
 
 # Above this variance of the noise a step looks at more rows.
 MOST_VARIANCE = 4.0
@@ -71,6 +72,27 @@ class Moments(NamedTuple):
         return Moments(number, self.mean + apart * share, self.square + square)
 
 
+class AbstractBatchMove(AbstractMove):
+    """A move for the posterior to the power 1/T, T = n / batch_size^alpha, that reads few rows."""
+
+    batch_size: int = eqx.field(static=True)
+    alpha: float = eqx.field(static=True)
+    temper_prior: bool = eqx.field(static=True)
+    replace: bool = eqx.field(static=True)
+    langevin: bool = eqx.field(static=True)
+
+    reads_rows = True
+
+    def law(self, num_rows: int) -> BatchLaw:
+        """What is meant to be sampled from."""
+        implied_beta(num_rows, self.batch_size, self.alpha)
+        batches = Batches(num_rows, self.replace)
+        return BatchLaw(batches, self.batch_size, self.alpha, self.temper_prior)
+
+    def batch_law(self, num_rows: int) -> BatchLaw:
+        return self.law(num_rows)
+
+
 class Mint(AbstractBatchMove):
     """MINT with one fresh batch for both ends of a step; `noise` is "penalty" or "common".
 
@@ -87,6 +109,8 @@ class Mint(AbstractBatchMove):
     reversible: bool = eqx.field(static=True, default=True)
     exact: bool = eqx.field(static=True, default=False)
     uses_gradient: bool = eqx.field(static=True, default=False)
+
+    references = ("li2017", "ceperley1999")
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         rows = rows_of(rung)
@@ -110,21 +134,18 @@ class Mint(AbstractBatchMove):
             log_ratio = law.log_ratio(seen.mean, prior, variance, seen.number)
         else:
             log_ratio = law.log_density(seen.mean, prior)
-        acceptance, log_ratio = acceptance_of(log_ratio + way_back)
-        accepted = jnp.log(uniform[0]) < log_ratio
-        kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
+        decision = decide(uniform[0], log_ratio + way_back)
+        kept = choose(decision.accepted, proposal, point)
         sure = _sure(law.scale * seen.mean + known, variance)
-        return kept, self._info(acceptance, accepted, seen, variance, sure)
+        return kept, self._info(decision, seen, variance, sure)
 
-    def _info(
-        self, acceptance: Array, accepted: Array, seen: Moments, variance: Array, sure: Array
-    ) -> Info:
-        dtype = acceptance.dtype
+    def _info(self, decision: Decision, seen: Moments, variance: Array, sure: Array) -> Info:
+        dtype = decision.probability.dtype
         gradients = 2 * self.batch_size * self.langevin
         trusted = (variance <= MOST_VARIANCE) & (variance <= MOST_SHARE * seen.number)
         return Info(
-            acceptance[None],
-            accepted,
+            decision.probability[None],
+            decision.accepted,
             jnp.asarray(False),
             jnp.asarray(1),
             jnp.asarray(1),

@@ -39,10 +39,11 @@ from temperance._types import Key, Point
 from temperance.errors import MoveError
 from temperance.ladders.ladder import AbstractLadder, Rung
 from temperance.ladders.row_sums import Rows, rows_of
+from temperance.moves.accept import choose, decide
 from temperance.moves.langevin_proposal import proposed
 from temperance.moves.minibatch.bounds import Bounds
 from temperance.moves.minibatch.poisson_law import PoissonLaw
-from temperance.moves.move import AbstractMove, BatchInfo, Info, Params, acceptance_of
+from temperance.moves.move import AbstractMove, BatchInfo, Info, Params
 from temperance.programs.random_numbers import noise
 from temperance.rows.alias_table import WeightedRows
 
@@ -81,14 +82,10 @@ class Tuna(AbstractMove):
     exact: bool = eqx.field(static=True, default=True)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
-    @property
-    def reads_rows(self) -> bool:
-        return True
-
-    @property
-    def branches(self) -> bool:
-        # Side by side, every chain would wait for the one that reads most.
-        return True
+    reads_rows = True
+    # Side by side, every chain would wait for the one that reads most.
+    branches = True
+    references = ("zhang2020",)
 
     def longest_steps(self) -> tuple[float, ...]:
         return (1.0,) if self.proposal == "autoregressive" else (np.inf,)
@@ -135,13 +132,12 @@ class Tuna(AbstractMove):
 
         apart = self.bounds.distance(here, there)
         tally, whole = self._compared(key_rows, rows, differences, apart)
-        acceptance, log_ratio = acceptance_of(tally.log_ratio + log_known)
-        accepted = jnp.log(uniform[0]) < log_ratio
-        kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
-        dtype, ends = acceptance.dtype, 2 if around is None else 3
+        decision = decide(uniform[0], tally.log_ratio + log_known)
+        kept = choose(decision.accepted, proposal, point)
+        dtype, ends = decision.probability.dtype, 2 if around is None else 3
         return kept, Info(
-            acceptance[None],
-            accepted,
+            decision.probability[None],
+            decision.accepted,
             jnp.asarray(False),
             jnp.asarray(1),
             jnp.asarray(1),

@@ -19,7 +19,7 @@ exp(c^2 Var(mean_S l(x)) / 2).
 That tilt is small for alpha < 1/2; `corrected` takes most of it out of f.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -30,11 +30,11 @@ from jaxtyping import Array, Float, Int
 from temperance._types import Key, Point, Scalar
 from temperance.ladders.ladder import Rung
 from temperance.ladders.row_sums import Rows, rows_of
+from temperance.moves.accept import choose, decide
 from temperance.moves.langevin_proposal import log_way_back, proposed
 from temperance.moves.minibatch.batch_law import BatchLaw
-from temperance.moves.minibatch.batch_move import AbstractBatchMove
-from temperance.moves.minibatch.penalty import slope_on
-from temperance.moves.move import BatchInfo, Info, Params, acceptance_of
+from temperance.moves.minibatch.penalty import AbstractBatchMove, slope_on
+from temperance.moves.move import BatchInfo, Info, Params
 from temperance.programs.random_numbers import noise
 
 # Where the noise of a state's own log density is above this, pairs stick and the tilt is not small.
@@ -64,9 +64,9 @@ class PseudoMarginal(AbstractBatchMove):
     exact: bool = eqx.field(static=True, default=False)
     uses_gradient: bool = eqx.field(static=True, default=False)
 
-    @property
-    def keeps_memory(self) -> bool:
-        return True
+    keeps_memory = True
+    noise: ClassVar[str] = "pseudo-marginal"
+    references = ("li2017", "andrieu2009")
 
     def remember(self, point: Point, rung: Rung) -> Point:
         rows = rows_of(rung)
@@ -119,12 +119,10 @@ class PseudoMarginal(AbstractBatchMove):
         proposal = rung.evaluate(unravel(end), gradient=False)
         batch = OwnBatch(places, rows.terms(proposal.position, some))
         proposal = proposal._replace(memory=batch)
-        acceptance, log_ratio = acceptance_of(
-            self._log_weight(law, proposal) - self._log_weight(law, point) + way_back
-        )
-        accepted = jnp.log(uniform[0]) < log_ratio
-        kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), proposal, point)
-        return kept, acceptance, accepted
+        log_ratio = self._log_weight(law, proposal) - self._log_weight(law, point) + way_back
+        decision = decide(uniform[0], log_ratio)
+        kept = choose(decision.accepted, proposal, point)
+        return kept, decision.probability, decision.accepted
 
     def _log_weight(self, law: BatchLaw, point: Point) -> Scalar:
         return law.log_weight(point.memory.terms, point.components[0], self.corrected)
@@ -135,18 +133,18 @@ class PseudoMarginal(AbstractBatchMove):
         candidates = jax.random.randint(key_in, (self.exchange,), 0, rows.num_rows, jnp.int32)
         slots = jax.random.randint(key_out, (self.exchange,), 0, self.batch_size, jnp.int32)
         terms = rows.at(point.position, candidates)
-        log_uniforms = jnp.log(jax.random.uniform(key_accept, (self.exchange,)))
+        uniforms = jax.random.uniform(key_accept, (self.exchange,))
         prior = point.components[0]
 
         def attempt(batch: OwnBatch, one: Any) -> tuple[OwnBatch, None]:
-            candidate, slot, term, log_uniform = one
+            candidate, slot, term, uniform = one
             new = OwnBatch(batch.places.at[slot].set(candidate), batch.terms.at[slot].set(term))
             log_ratio = law.log_weight(new.terms, prior, self.corrected) - law.log_weight(
                 batch.terms, prior, self.corrected
             )
             allowed = jnp.asarray(self.replace) | jnp.all(batch.places != candidate)
-            accepted = allowed & (log_uniform < log_ratio)
-            return jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, batch), None
+            accepted = allowed & decide(uniform, log_ratio).accepted
+            return choose(accepted, new, batch), None
 
-        attempts = (candidates, slots, terms, log_uniforms)
+        attempts = (candidates, slots, terms, uniforms)
         return jax.lax.scan(attempt, point.memory, attempts)[0]

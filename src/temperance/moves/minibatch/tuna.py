@@ -3,10 +3,12 @@
 import numpy as np
 
 from temperance.errors import ArgumentError, unknown_name
-from temperance.moves.metropolis import Metropolis, checked_step, metropolis
+from temperance.moves.metropolis import Metropolis, metropolis
 from temperance.moves.minibatch.bounds import Bounds
 from temperance.moves.minibatch.poisson import Tuna
 from temperance.moves.minibatch.poisson_law import PoissonLaw
+from temperance.moves.options import checked_step
+from temperance.problems.checks import check_count, is_number
 from temperance.rows.alias_table import WeightedRows
 
 PROPOSALS = ("metropolis", "autoregressive")
@@ -59,12 +61,10 @@ def tuna(
         raise ArgumentError(f"step_size: an autoregressive step lies in (0, 1], got {size!r}")
     if chi is None:
         chi = bounds.tightness
-    if isinstance(chi, bool) or not isinstance(chi, int | float) or not 0 < chi < np.inf:
+    if not is_number(chi) or not 0 < chi < np.inf:
         raise ArgumentError(f"chi: wanted a positive number or None, got {chi!r}")
-    for what, value in (("chunk", chunk), ("most_rows", most_rows)):
-        whole = isinstance(value, int) and not isinstance(value, bool) and value > 0
-        if not whole and not (what == "most_rows" and value is None):
-            raise ArgumentError(f"{what}: wanted a whole number of at least 1, got {value!r}")
+    chunk = check_count("chunk", chunk, 1)
+    most_rows = bounds.num_rows if most_rows is None else check_count("most_rows", most_rows, 1)
     metric = (walk or metropolis()).metric if name == "metropolis" else "unit"
     return Tuna(
         bounds=bounds,
@@ -72,7 +72,7 @@ def tuna(
         law=PoissonLaw(float(chi)),
         proposal=name,
         chunk=min(chunk, bounds.num_rows),
-        most_rows=bounds.num_rows if most_rows is None else most_rows,
+        most_rows=most_rows,
         step_sizes=(size,),
         metric=metric,
         target_acceptance=(TARGET[name],),

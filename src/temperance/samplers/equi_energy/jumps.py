@@ -23,7 +23,7 @@ from jaxtyping import Array, Bool, Float, Int
 from temperance._types import Key, Point, Scalar
 from temperance.ladders.energies import EnergyLadder
 from temperance.ladders.ladder import Rungs
-from temperance.moves.move import acceptance_of
+from temperance.moves.accept import choose, decide
 from temperance.samplers.equi_energy.reservoir import Reservoir, draw
 
 
@@ -51,12 +51,18 @@ def jump(
     """
     uniforms = jax.random.uniform(key, (2,), point.components.dtype)
     other, found = draw(uniforms[0], hotter, ladder.ring(point.components))
-    acceptance, log_ratio = acceptance_of(
-        jump_log_ratio(ladder, rung, point.components, other.components)
-    )
-    accepted = found & (jnp.log(uniforms[1]) < log_ratio)
-    landed = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), other, point)
-    return landed, Jump(jnp.where(found, acceptance, 0.0), accepted, found)
+    log_ratio = jump_log_ratio(ladder, rung, point.components, other.components)
+    return land(uniforms[1], log_ratio, other, found, point)
+
+
+def land(
+    uniform: Scalar, log_ratio: Scalar, other: Point, found: Bool[Array, ""], point: Point
+) -> tuple[Point, Jump]:
+    """`other` or `point` by Metropolis' decision; `point` where no state was `found`."""
+    decision = decide(uniform, log_ratio)
+    accepted = found & decision.accepted
+    probability = jnp.where(found, decision.probability, 0.0)
+    return choose(accepted, other, point), Jump(probability, accepted, found)
 
 
 def maybe_jump(
@@ -72,6 +78,6 @@ def maybe_jump(
     key_coin, key_jump = jax.random.split(key)
     tried = allowed & (jax.random.uniform(key_coin) < probability)
     landed, told = jump(key_jump, point, hotter, ladder, rung)
-    point = jax.tree.map(lambda a, b: jnp.where(tried, a, b), landed, point)
+    point = choose(tried, landed, point)
     found = tried & told.found
     return point, tried, Jump(jnp.where(found, told.acceptance, 0.0), tried & told.accepted, found)

@@ -32,11 +32,12 @@ from jaxtyping import Array, Float, Int
 from temperance._types import Key, Point, Position
 from temperance.ladders.energies import EnergyLadder, EnergyRung, truncated
 from temperance.ladders.row_sums import Rows
-from temperance.moves.move import AbstractMove, Params, acceptance_of
+from temperance.moves.accept import choose, decide
+from temperance.moves.move import AbstractMove, Params
 from temperance.rows.batches import Batches
 from temperance.samplers.equi_energy.all_rungs import EquiEnergyInfo, check_parts
 from temperance.samplers.equi_energy.batch_energies import BatchLadder, as_key
-from temperance.samplers.equi_energy.jumps import Jump
+from temperance.samplers.equi_energy.jumps import Jump, land
 from temperance.samplers.equi_energy.one_rung import EquiEnergyRungState
 from temperance.samplers.equi_energy.reservoir import Reservoir, add, draw, empty
 
@@ -141,10 +142,9 @@ class MinibatchRung(eqx.Module):
         name = jax.random.bits(key_name, (2,), jnp.uint32)
         other = self._at(point.position, name)
         rung = self.density(name)
-        _, log_ratio = acceptance_of(rung.log_density(other) - rung.log_density(point))
-        accepted = jnp.log(jax.random.uniform(key_accept)) < log_ratio
-        kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), other, point)
-        return kept, accepted.astype(jnp.result_type(float))
+        log_ratio = rung.log_density(other) - rung.log_density(point)
+        accepted = decide(jax.random.uniform(key_accept), log_ratio).accepted
+        return choose(accepted, other, point), accepted.astype(jnp.result_type(float))
 
     def _jumped(self, key: Key, point: Point, hotter: Reservoir) -> tuple[Point, Jump]:
         key_name, key = jax.random.split(key)
@@ -153,10 +153,7 @@ class MinibatchRung(eqx.Module):
         stored, found = draw(uniforms[0], hotter, self.ring_to_jump_into(point.components))
         other = self._at(stored.position, stored.memory)
         log_ratio = self.jump_log_ratio(point.components, other.components)
-        acceptance, log_ratio = acceptance_of(log_ratio)
-        accepted = found & (jnp.log(uniforms[1]) < log_ratio)
-        landed = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), other, point)
-        return landed, Jump(jnp.where(found, acceptance, 0.0), accepted, found)
+        return land(uniforms[1], log_ratio, other, found, point)
 
     def _renamed(self, key: Key, point: Point) -> Point:
         """With a new order, where the rung's density does not depend on it."""

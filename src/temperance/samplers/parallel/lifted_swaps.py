@@ -16,7 +16,7 @@ from jaxtyping import Array, Int
 
 from temperance._types import Key, Point
 from temperance.ladders.ladder import AbstractLadder
-from temperance.moves.move import acceptance_of
+from temperance.moves.accept import choose, decide
 from temperance.samplers.parallel.swaps import Swaps
 
 
@@ -52,15 +52,16 @@ def lifted_swaps(
             lifted = jax.lax.cond(
                 compared, lambda p, k=k: ladder.lift(k, p), lambda p: p, hot.point
             )
-            acceptance, log_ratio = acceptance_of(
+            log_ratio = (
                 ladder.increments(lifted.components)[k]
                 - ladder.increments(cold.point.components)[k]
             )
-            accepted = compared & (jnp.log(uniforms[turn, k + 1]) < log_ratio)
+            decision = decide(uniforms[turn, k + 1], log_ratio)
+            accepted = compared & decision.accepted
             places[k], places[k + 1] = _exchanged(accepted, hot._replace(point=lifted), cold)
             first = compared & (pairs[k].tried == 0)
             pairs[k] = _Pair(
-                jnp.where(first, acceptance, pairs[k].acceptance),
+                jnp.where(first, decision.probability, pairs[k].acceptance),
                 pairs[k].swapped | accepted,
                 pairs[k].tried + compared.astype(int),
             )
@@ -89,6 +90,4 @@ class _Pair(NamedTuple):
 
 
 def _exchanged(accepted: Array, one: _Place, two: _Place) -> tuple[_Place, _Place]:
-    first = jax.tree.map(lambda a, b: jnp.where(accepted, b, a), one, two)
-    second = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), one, two)
-    return first, second
+    return choose(accepted, two, one), choose(accepted, one, two)

@@ -28,7 +28,7 @@ from temperance._types import Key, Point
 from temperance.errors import ArgumentError
 from temperance.ladders.ladder import weighted
 from temperance.ladders.prefix import PrefixLadder, rows_at
-from temperance.moves.move import acceptance_of
+from temperance.moves.accept import choose, decide
 from temperance.rows.shuffle import permutation
 
 
@@ -88,10 +88,8 @@ def _apart(
     at_first, at_second = jax.lax.map(
         lambda x: (ladder.terms(x, rows[0]), ladder.terms(x, rows[1])), points.position
     )
-    _, log_ratios = acceptance_of(
-        exchange_log_ratios(at_first, at_second, ladder.sizes, first, second)
-    )
-    accepted = allowed & (jnp.log(jax.random.uniform(key, first.shape)) < log_ratios)
+    log_ratios = exchange_log_ratios(at_first, at_second, ladder.sizes, first, second)
+    accepted = allowed & decide(jax.random.uniform(key, first.shape), log_ratios).accepted
     # What each block of each replica gains: the row that enters, less the row that leaves.
     ends = np.asarray(ladder.bounds[1:])
     gained = jnp.where(accepted[None], at_second - at_first, 0.0)
@@ -121,7 +119,6 @@ def _together(
     # The target has all rows before and after: its blocks change, its density does not.
     table = ladder.weight_table()[:-1]
     change = jax.vmap(weighted)(table, new[:-1]) - jax.vmap(weighted)(table, points.components[:-1])
-    _, log_ratio = acceptance_of(jnp.sum(change))
-    accepted = jnp.log(jax.random.uniform(key)) < log_ratio
-    components = jnp.where(accepted, new, points.components)
+    accepted = decide(jax.random.uniform(key), jnp.sum(change)).accepted
+    components = choose(accepted, new, points.components)
     return points._replace(components=components), accepted & allowed

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from temperance._types import Key
-from temperance.moves.move import acceptance_of
+from temperance.moves.accept import decide
 
 SCHEMES = ("deo", "seo", "sweep")
 
@@ -64,43 +64,37 @@ def swap(
 ) -> Swaps:
     """One round of swaps; `increments[i, k]` is I_k at the point that sits at rung i."""
     uniforms = jax.random.uniform(key, (increments.shape[1] + 1,))
-    log_uniforms = jnp.log(uniforms[1:])
     if scheme == "sweep":
-        return hot_to_cold(log_uniforms, increments)
+        return hot_to_cold(uniforms[1:], increments)
     half = (uniforms[0] < 0.5).astype(int) if scheme == "seo" else parity % 2
-    return even_odd(log_uniforms, increments, half)
+    return even_odd(uniforms[1:], increments, half)
 
 
 def even_odd(
-    log_uniforms: Float[Array, " pairs"],
+    uniforms: Float[Array, " pairs"],
     increments: Float[Array, "rungs pairs"],
     half: Int[Array, ""],
 ) -> Swaps:
     """Swap the pairs (k, k+1) with k of parity `half`, all at once."""
-    pairs = jnp.arange(log_uniforms.shape[0])
-    acceptance, log_ratios = acceptance_of(increments[pairs, pairs] - increments[pairs + 1, pairs])
-    swapped = (log_uniforms < log_ratios) & (pairs % 2 == half)
+    pairs = jnp.arange(uniforms.shape[0])
+    decision = decide(uniforms, increments[pairs, pairs] - increments[pairs + 1, pairs])
+    swapped = decision.accepted & (pairs % 2 == half)
     shift = swapped.astype(int)
     order = jnp.arange(pairs.size + 1) + jnp.pad(shift, (0, 1)) - jnp.pad(shift, (1, 0))
-    return Swaps(order, acceptance, swapped)
+    return Swaps(order, decision.probability, swapped)
 
 
-def hot_to_cold(
-    log_uniforms: Float[Array, " pairs"], increments: Float[Array, "rungs pairs"]
-) -> Swaps:
+def hot_to_cold(uniforms: Float[Array, " pairs"], increments: Float[Array, "rungs pairs"]) -> Swaps:
     """Swap every pair in turn from the hottest, each on what the last one left."""
 
     def pair(order: Array, inputs: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
-        k, log_uniform = inputs
+        k, uniform = inputs
         here, above = order[k], order[k + 1]
-        acceptance, log_ratio = acceptance_of(increments[here, k] - increments[above, k])
-        swapped = log_uniform < log_ratio
+        swapped, acceptance, _ = decide(uniform, increments[here, k] - increments[above, k])
         order = order.at[k].set(jnp.where(swapped, above, here))
         order = order.at[k + 1].set(jnp.where(swapped, here, above))
         return order, (acceptance, swapped)
 
-    pairs = jnp.arange(log_uniforms.shape[0])
-    order, (acceptance, swapped) = jax.lax.scan(
-        pair, jnp.arange(pairs.size + 1), (pairs, log_uniforms)
-    )
+    pairs = jnp.arange(uniforms.shape[0])
+    order, (acceptance, swapped) = jax.lax.scan(pair, jnp.arange(pairs.size + 1), (pairs, uniforms))
     return Swaps(order, acceptance, swapped)
