@@ -16,8 +16,8 @@ from temperance.engine.jobs import Blocks
 from temperance.engine.loop import block_size, chain_keys
 from temperance.engine.stage import Stage
 from temperance.ladders.spacing import initial_betas, rungs_for, transition_rungs_for
-from temperance.methods.joint_plan import JointPlan
 from temperance.methods import plan as plan_module
+from temperance.methods.joint_plan import JointPlan
 from temperance.methods.plan import PILOT_RUNGS, STARTS, Plan, ends_pilot, initial_params
 from temperance.problems.problem import Problem, Target, densities_of
 from temperance.samplers.transitions import TemperedTransitions

@@ -45,7 +45,7 @@ import json, pathlib, sys
 import jax, jax.numpy as jnp, numpy as np
 from threadpoolctl import threadpool_info
 import temperance as tp
-from temperance import runtime
+from temperance.programs import scope as runtime
 from tests import small_runs
 
 # On a fast machine nothing so small takes long enough to be worth keeping.
