@@ -1,13 +1,12 @@
 """An experiment is a row: what is sampled, by what, with which seed and for how long.
 
-Each finished one is a small JSON file, named for the row. A run skips rows whose file was made with as
-many seconds or more on the same machine by the same versions, so that it can be stopped anywhere and
+Each finished one is a line in the table of its kind, under the row's name. A run skips rows whose line was made
+with as many seconds or more on the same machine by the same versions, so that it can be stopped anywhere and
 lengthened later, and times of two machines never meet in a table.
 """
 
 import argparse
 import csv
-import json
 import math
 import os
 import platform
@@ -16,10 +15,10 @@ from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import jax
 from pinned import PinnedPool, cores
+from results_table import Record, add_run, read_runs
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -70,11 +69,10 @@ class Experiment:
             f"-{self.move}-{self.sampler.replace(' ', '-')}-s{self.seed}"
         )
 
-    def path(self, folder: Path) -> Path:
-        return folder / f"{self.name}.json"
 
-
-Result = dict[str, Any]
+Result = Record
+# The seconds of a row, where its result has others.
+GIVEN = "seconds_given"
 
 
 def arguments(
@@ -110,16 +108,18 @@ def chosen(rows: Iterable[Experiment], scale: float, shortest: float) -> list[Ex
     return list(found.values())
 
 
-def read(row: Experiment, folder: Path) -> Result | None:
-    """What was kept of an experiment, if it was run."""
-    path = row.path(folder)
-    return json.loads(path.read_text()) if path.exists() else None
+def table_of(kind: str, folder: Path) -> Path:
+    """Where the finished experiments of a kind are."""
+    return folder / f"{kind}.csv"
 
 
 def read_all(folder: Path, machine: str | None) -> list[Result]:
-    """Every finished experiment in a folder, or those of one machine."""
-    found = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-    return [result for result in found if machine in (None, result["machine"])]
+    """Every finished experiment in a folder, or those of one machine, in order of their names."""
+    found: dict[str, Result] = {}
+    for path in folder.glob("*.csv"):
+        found |= read_runs(path)
+    results = [found[name] for name in sorted(found)]
+    return [result for result in results if machine in (None, result["machine"])]
 
 
 def machines(results: Sequence[Result]) -> str:
@@ -165,7 +165,9 @@ def run_all(
         return row.seconds + compilation[row.kind]
 
     folder.mkdir(parents=True, exist_ok=True)
-    left = [row for row in rows if again or _wanting(read(row, folder), row, machine)]
+    kinds = {row.kind for row in rows}
+    kept = {kind: read_runs(table_of(kind, folder)) for kind in kinds}
+    left = [row for row in rows if again or _wanting(kept[row.kind].get(row.name), row, machine)]
     if len(left) < len(rows):
         console.print(f"{len(rows) - len(left)} of {len(rows)} experiments are already there")
     if not left:
@@ -201,13 +203,15 @@ def _run(
     row: Experiment, runner: Callable[[Experiment], Result], folder: Path, machine: str
 ) -> None:
     result = asdict(row) | {"machine": machine} | runner(row)
-    # In one step, so that a run that is stopped leaves no half of a file.
-    partial = row.path(folder).with_suffix(".part")
-    partial.write_text(json.dumps(result, indent=1, default=float))
-    partial.replace(row.path(folder))
+    # Some measure seconds of their own, which do not tell whether a run was as long as it should be.
+    if result["seconds"] != row.seconds:
+        result[GIVEN] = row.seconds
+    add_run(table_of(row.kind, folder), row.name, result)
     # Programs of one experiment are nobody else's, and a process may hold only so many.
     jax.clear_caches()
 
 
 def _wanting(kept: Result | None, row: Experiment, machine: str) -> bool:
-    return kept is None or kept["machine"] != machine or kept["seconds"] < 0.99 * row.seconds
+    if kept is None or kept["machine"] != machine:
+        return True
+    return kept.get(GIVEN, kept["seconds"]) < 0.99 * row.seconds

@@ -2,16 +2,17 @@
 
     python studies/continuous_tempering/boltzmann_truth.py --data FOLDER
 
-FOLDER (or TEMPERANCE_DATA) has boltzmann/system_0.npz and so on, with `weights` and `biases`. For each system
-`results/boltzmann_truth/system_I.npz` has
+FOLDER (or TEMPERANCE_DATA) has boltzmann/system_0.npz and so on, with `weights` and `biases`. The table
+`results/boltzmann_truth.csv` has a line for each system, with
 
     diagonal, factor        D and Q of the relaxation, QQ' = W + D with the best D (equation 46)
     log_z_machine           log Z_B, from all 2^30 states
     log_z, mean, covariance of the relaxation, exact (equations 52 to 54)
     log_zeta, base_mean, base_covariance    the mean-field fits joined by their moments (equation 25)
 
-and `boltzmann_truth.csv` one line: the dimension, the number of fixed points and root mean square errors of the fit
-against the truth, over entries of the mean and of the covariance. Figure 2 of the paper divides by these.
+and with the dimension, the number of fixed points and root mean square errors of the fit against the truth, over
+entries of the mean and of the covariance. Figure 2 of the paper divides by these. `read_runs` of `results_table.py`
+reads the table with its matrices.
 
 Eigenvalues at both ends of W + D are multiple, so that another LAPACK may turn the axes of Q. Mean and covariance are
 those of the `factor` beside them.
@@ -38,7 +39,7 @@ def rms(found: Any, truth: Any) -> float:
 
 
 def truth_of(path: Path, num_starts: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arrays to keep and a line of the table."""
+    """What is true of a system, and how near the fit is."""
     with np.load(path) as stored:
         machine = BoltzmannMachine(stored["weights"], stored["biases"])
     began = time.perf_counter()
@@ -61,7 +62,6 @@ def truth_of(path: Path, num_starts: int) -> tuple[dict[str, Any], dict[str, Any
         "base_covariance": base_covariance,
     }
     line = {
-        "system": path.stem,
         "units": machine.num_units,
         "dimension": relaxed.dimension,
         "largest_eigenvalue": np.linalg.norm(relaxed.factor, 2) ** 2,
@@ -85,7 +85,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, default=os.environ.get("TEMPERANCE_DATA"))
-    parser.add_argument("--out", type=Path, default=HERE / "results" / "boltzmann_truth")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "boltzmann_truth.csv")
     parser.add_argument("--starts", type=int, default=NUM_STARTS, help="of the mean field")
     given = parser.parse_args()
     if given.data is None:
@@ -93,20 +93,10 @@ def main() -> None:
     paths = [Path(given.data) / "boltzmann" / f"system_{i}.npz" for i in range(NUM_SYSTEMS)]
     if missing := [path.name for path in paths if not path.exists()]:
         parser.error(f"not in {given.data}/boltzmann: {', '.join(missing)}")
-    given.out.mkdir(parents=True, exist_ok=True)
-    lines = []
     for path in track(paths, "systems"):
         arrays, line = truth_of(path, given.starts)
-        np.savez(given.out / path.name, **arrays)
-        lines.append(line)
-    with (given.out / "boltzmann_truth.csv").open("w") as file:
-        print(",".join(lines[0]), file=file)
-        for line in lines:
-            words = (
-                f"{v:.10g}" if "log_z" in k else f"{v:.5g}" if isinstance(v, float) else v
-                for k, v in line.items()
-            )
-            print(",".join(map(str, words)), file=file)
+        lists = {name: np.asarray(array).tolist() for name, array in arrays.items()}
+        add_run(given.out, path.stem, line | lists)
 
 
 if __name__ == "__main__":

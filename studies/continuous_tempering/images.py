@@ -6,7 +6,6 @@ here are ten images of each model in single precision, which show that the same 
 
 import contextlib
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,10 @@ from experiment import Experiment, Result
 from iwae import CHAINS, small, study
 from iwae_figure import draw_kept
 from iwae_model import DIMENSION, NAMES, load, made
+from iwae_results import read_models, read_speed
 from pages import Rows
 from sections import table
 
-KEPT = Path(__file__).parent / "results" / "iwae"
 METHODS = {"ais": "AIS", "gibbs": "Gibbs CT", "joint": "joint CT", "st": "ST"}
 LOOPS = {
     "matmul": "six products alone", "bare": "bare loop", "values": "bare loop with values",
@@ -56,12 +55,6 @@ def run_images(row: Experiment, data: Path | None) -> Result:
     return {key: found[key] for key in ("device", "bounds", "rows")}
 
 
-def kept(folder: Path = KEPT) -> list[dict[str, Any]]:
-    """What the accelerator found, one entry for each model."""
-    paths = (folder / f"{name}.json" for name in NAMES)
-    return [json.loads(path.read_text()) for path in paths if path.exists()]
-
-
 def course(found: dict[str, Any], method: str) -> np.ndarray:
     """Moves, seconds, and the mean over runs of estimate minus lower bound with its standard error.
 
@@ -80,7 +73,7 @@ def course(found: dict[str, Any], method: str) -> np.ndarray:
 
 def draw(rows: Rows, folder: Path) -> None:  # noqa: ARG001
     """Of the accelerator's runs alone."""
-    found = kept()
+    found = read_models(NAMES)
     if found:
         panels = [
             (one["model"], one["bounds"], {m: course(one, m) for m in METHODS}) for one in found
@@ -91,7 +84,7 @@ def draw(rows: Rows, folder: Path) -> None:  # noqa: ARG001
 def write(rows: Rows, folder: Path) -> list[str]:  # noqa: ARG001
     """Estimates at comparable run times, throughput, and the few images of this machine."""
     text = []
-    for found in kept():
+    for found in read_models(NAMES):
         text += _estimates(found)
     return [*text, *_throughput(), *_here(rows)]
 
@@ -118,9 +111,8 @@ def _cell(points: np.ndarray, transitions: int) -> str:
     return ""
 
 
-def _throughput(folder: Path = KEPT) -> list[str]:
-    path = folder / "speed.json"
-    rows = json.loads(path.read_text()) if path.exists() else []
+def _throughput() -> list[str]:
+    rows = read_speed()
     counts = sorted({row["chains"] for row in rows})
     rates = {(row["loop"], row["chains"]): row for row in rows}
     lines = [

@@ -1,8 +1,8 @@
 """Log marginal likelihoods of generated images under autoencoders: figure 4 of the paper.
 
-    python studies/continuous_tempering/iwae.py --data FOLDER --out iwae.json                    # an accelerator
-    python studies/continuous_tempering/iwae.py --data FOLDER --out iwae.json --small            # a few images, any machine
-    python studies/continuous_tempering/iwae.py --data FOLDER --out speed.json --throughput      # leapfrog steps a second
+    python studies/continuous_tempering/iwae.py --data FOLDER                       # an accelerator
+    python studies/continuous_tempering/iwae.py --data FOLDER --throughput          # leapfrog steps a second
+    python studies/continuous_tempering/iwae.py --data FOLDER --out small --small   # a few images, any machine
 
 For each model 1000 images are drawn. The posterior of each image is a density of its own, with a base of its own from
 the encoder, and all of them are sampled at once. The sum over images of log p(x) is estimated
@@ -18,7 +18,6 @@ Of the library this needs what runs beside JAX and equinox alone.
 """
 
 import argparse
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +28,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from iwae_model import NAMES, Images, Networks, OneImage, generated, load, made, over_images
+from iwae_results import FOLDER, keep_model, keep_speed
 
 from temperance.ladders.geometric import GeometricLadder
 from temperance.ladders.joint import JointLadder
@@ -242,22 +242,20 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, help="the folder that has iwae/; without it, networks nobody trained"
     )
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=FOLDER, help="the folder of the tables")
     parser.add_argument("--models", nargs="+", choices=NAMES, default=list(NAMES))
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--throughput", action="store_true")
     asked = parser.parse_args()
     given = small() if asked.small else Settings()
-    found = []
     for name in asked.models:
         networks = load(asked.data / "iwae" / name) if asked.data else made(jax.random.key(0))
         if asked.throughput:
             from iwae_throughput import throughput
 
-            found += throughput(networks, name, given)
+            keep_speed(throughput(networks, name, given), asked.out)
         else:
-            found.append(study(networks, given, name))
-        asked.out.write_text(json.dumps(found))
+            keep_model(study(networks, given, name), asked.out)
 
 
 if __name__ == "__main__":

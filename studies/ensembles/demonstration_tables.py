@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from experiment import write_csv
 from modes import DISCARD
 from neal_samplers import names
 from sections import table
@@ -17,11 +16,8 @@ SLOW = 1e5
 BEST_OF = ("metropolis", "one", "extra")
 
 
-def write(rows: Rows, folder: Path) -> list[str]:
-    """The CSV of all chains, and the page's sections."""
-    left_out = ("points", "machine")
-    kept = [{k: v for k, v in r.items() if k not in left_out} for r in rows]
-    write_csv(folder / "demonstration.csv", kept)
+def write(rows: Rows, folder: Path) -> list[str]:  # noqa: ARG001
+    """The page's sections."""
     by_name = {name: [r for r in rows if r["sampler"] == name] for name in names()}
     by_name = {name: found for name, found in by_name.items() if found}
     best = {what: _best(by_name, what) for what in RATES}

@@ -1,10 +1,10 @@
 """Fifty modes on an accelerator, where all 100,000 rows of many replicas are cheap, or for an hour on a CPU.
 
-    python studies/minibatch_tempered/accelerator.py --method pt --seconds 400 --out pt.json
+    python studies/minibatch_tempered/accelerator.py --method pt --seconds 400 --name pt
 
-Needs of this library only what runs on a bare machine with JAX: the draws are counted and
-kept as modes, without ArviZ. One JSON file has what `fifty_modes.py` says of a run, and by chain the
-mode of every draw.
+Needs of this library only what runs on a bare machine with JAX: the draws are counted as modes, without ArviZ.
+`results/accelerator.csv` has a line for each name: what `modes.py` says of a run, and how often each chain was in
+each mode.
 """
 
 import argparse
@@ -20,6 +20,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from fifty_problem import fifty_modes
 from modes import visits
+from results_table import add_run
 
 import temperance as tp
 from temperance.engine.conductor import Conductor
@@ -32,6 +33,7 @@ from temperance.problems.problem import densities_of
 from temperance.programs.progress import reporter
 from temperance.results.work import work
 
+TABLE = Path(__file__).parent / "results" / "accelerator.csv"
 # Temperatures of the hottest rung.
 HOTTEST = {"pt": 250.0, "ee": 250.0, "mintee": 250.0, "spt": 250.0}
 
@@ -51,7 +53,8 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=400.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--name", help="the run's own in the table; by default the method")
+    parser.add_argument("--out", type=Path, default=TABLE, help="the table")
     given = parser.parse_args()
     problem, began = fifty_modes(given.num_rows), time.monotonic()
     heat = given.hottest or HOTTEST[given.method]
@@ -97,8 +100,8 @@ def main() -> None:
     if "round_trips" in draws:
         found["round_trips"] = draws["round_trips"][:, -1].tolist()
         found["swaps"] = draws["swap_acceptance"].mean(axis=(0, 1)).tolist()
-    print(json.dumps({name: value for name, value in found.items() if name != "labels"}))
-    given.out.write_text(json.dumps(found, default=float))
+    print(json.dumps(found, default=float))
+    add_run(given.out, given.name or given.method, found)
 
 
 if __name__ == "__main__":

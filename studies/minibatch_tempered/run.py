@@ -4,7 +4,7 @@
     python studies/minibatch_tempered/run.py --scale 1    # everything: most of a day
     python studies/minibatch_tempered/run.py --redraw     # tables and figures of what is kept
 
-A finished experiment is a small file, and a run skips those that it finds: stop it whenever you like and
+A finished experiment is a line of a table, and a run skips those that it finds: stop it whenever you like and
 start it again. A larger scale runs each experiment longer and runs more seeds. MNIST comes from --data, or from the
 folder that TEMPERANCE_DATA names; without it that part is left out.
 """

@@ -1,11 +1,11 @@
-"""The tables, as CSV and as markdown with the paper's figures beside ours."""
+"""The tables as markdown, with the paper's figures beside ours."""
 
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from experiment import machines, write_csv
+from experiment import machines
 from printed import STEP_LENGTHS, TABLE_1, TABLE_2
 from sections import mean_and_error, table
 
@@ -29,15 +29,8 @@ def by_kind(results: Rows) -> dict[str, Rows]:
 
 
 def write_all(results: Rows, folder: Path) -> None:
-    """Every table of what has been run, as CSV, and all of them in tables.md."""
+    """Every table of what has been run, in tables.md."""
     kinds = by_kind(results)
-    for kind, rows in kinds.items():
-        flat = [{k: v for k, v in row.items() if not isinstance(v, list | dict)} for row in rows]
-        columns = [name for name in (flat[0] if flat else {}) if all(name in row for row in flat)]
-        if flat and kind not in ("law", "reasons", "normality"):
-            write_csv(
-                folder / f"{kind}.csv", [{name: row[name] for name in columns} for row in flat]
-            )
     parts = ["# Mini-batch tempered MCMC, rerun", "", machines(results), ""]
     for write in (_law, _tied, _accuracy, _reaching, _normality, _batches, _modes, _reasons, _tall):
         parts += write(kinds)

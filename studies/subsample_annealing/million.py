@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 from census import ONE_VIEW, SHAPE, census
-from experiment import Experiment, Result, write_csv
+from experiment import Experiment, Result
 from sections import table
 
 NUM_ROWS, NUM_HELD, SEED, NUM_SEEDS = 1_000_000, 10_000, 1990, 5
@@ -82,7 +82,7 @@ def run_million(row: Experiment, data: Path | None) -> Result:  # noqa: ARG001
     }
 
 
-def write(rows: list[Result], folder: Path) -> list[str]:
+def write(rows: list[Result], folder: Path) -> list[str]:  # noqa: ARG001
     names = (
         "sampler",
         "num_rows",
@@ -97,7 +97,6 @@ def write(rows: list[Result], folder: Path) -> list[str]:
         "clusters",
     )
     lines = [{name: row[name] for name in names} for row in rows]
-    write_csv(folder / "million.csv", lines)
     text = "One state of each, on one core; the seed is that of the state. loom takes 156 s for one view."
     shown = [[f"{x:.6g}" if isinstance(x, float) else x for x in line.values()] for line in lines]
     return table("A million rows", text, list(names), shown)

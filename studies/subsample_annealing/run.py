@@ -4,7 +4,7 @@
     python studies/subsample_annealing/run.py --scale 1    # everything
     python studies/subsample_annealing/run.py --redraw     # tables and figures of what is kept
 
-A finished experiment is a small file, and a run skips those that it finds: stop it whenever you like and start it again. A
+A finished experiment is a line of a table, and a run skips those that it finds: stop it whenever you like and start it again. A
 larger scale makes more runs of each strategy. The hospital and network tables come from --data, or from the folder that
 TEMPERANCE_DATA names; without it they are left out.
 """

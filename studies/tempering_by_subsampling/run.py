@@ -4,7 +4,7 @@
     python studies/tempering_by_subsampling/run.py --scale 1    # everything, about a day
     python studies/tempering_by_subsampling/run.py --redraw     # tables and figures of what is kept
 
-A finished experiment is a small file, and a run skips those that it finds: stop it whenever you like
+A finished experiment is a line of a table, and a run skips those that it finds: stop it whenever you like
 and start it again. A larger scale runs longer and runs more of the paper's settings. Real data come
 from --data, or from the folder that TEMPERANCE_DATA names; without them their part is left out.
 
