@@ -11,7 +11,7 @@ from io import StringIO
 import numpy as np
 import pytest
 from rich.console import Console
-from tests.study_parts import STUDIES, part_of
+from tests.studies.study_parts import STUDIES, part_of
 
 part = part_of(STUDIES / "ensembles")
 LONG = [0.1 * i for i in range(100)]
