@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy.stats import chisquare
-from tests.study_parts import STUDIES, part_of
+from tests.studies.study_parts import STUDIES, part_of
 
 STUDY = STUDIES / "subsample_annealing"
 part = part_of(STUDY)

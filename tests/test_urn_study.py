@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from tests.study_parts import STUDIES, part_of
+from tests.studies.study_parts import STUDIES, part_of
 
 from temperance.crosscat.urns import distance
 
