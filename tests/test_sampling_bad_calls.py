@@ -296,9 +296,9 @@ BAD_OPTIONS = BAD_COUNTS | {
     "betas and another number": wrong(
         sample(betas=[0.0, 0.5, 1.0], num_rungs=4), ArgumentError, "num_rungs is 4", "3 betas"
     ),
-    "hottest is the target": wrong(sample(hottest=1.0), ArgumentError, "hottest", "[0, 1)"),
-    "hottest is negative": wrong(sample(hottest=-0.1), ArgumentError, "hottest", "-0.1"),
-    "hottest in words": wrong(sample(hottest="prior"), ArgumentError, "hottest", "'prior'"),
+    "hottest is the target": wrong(sample(min_beta=1.0), ArgumentError, "min_beta", "[0, 1)"),
+    "hottest is negative": wrong(sample(min_beta=-0.1), ArgumentError, "min_beta", "-0.1"),
+    "hottest in words": wrong(sample(min_beta="prior"), ArgumentError, "min_beta", "'prior'"),
     "a transition that cannot be run backwards": wrong(
         sample(method="tt", move=tp.from_blackjax(blackjax.hmc, reversible=False)),
         MoveError, "run backwards", "hmc",
@@ -315,13 +315,13 @@ BAD_OPTIONS = BAD_COUNTS | {
         sample(method="spt", sizes=[2, 7]), DataError, "sizes must end at all 6 rows"
     ),
     "sizes and a hottest": wrong(
-        sample(method="stt", sizes=[2, 6], hottest=2), ArgumentError, "hottest and sizes"
+        sample(method="stt", sizes=[2, 6], min_rows=2), ArgumentError, "min_rows and sizes"
     ),
     "all rows as the hottest": wrong(
-        sample(method="spt", hottest=6), ArgumentError, "hottest", "fewer than 6 rows"
+        sample(method="spt", min_rows=6), ArgumentError, "min_rows", "fewer than 6 rows"
     ),
     "half a row as the hottest": wrong(
-        sample(method="stt", hottest=2.5), ArgumentError, "hottest", "2.5"
+        sample(method="stt", min_rows=2.5), ArgumentError, "min_rows", "2.5"
     ),
     "labels for some rows": wrong(
         sample(method="spt", strata=[0, 1]), DataError, "strata", "each of the 6 rows"

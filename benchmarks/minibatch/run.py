@@ -24,7 +24,7 @@ from programs import Loop, logistic_terms, through_our_loop
 from run_facts import machine, versions
 
 import temperance as tp
-from temperance.methods.plan import start_chains
+from temperance.engine.loop import start_chains
 from temperance.programs.compiled import compiled
 from temperance.programs.scope import scope
 

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from programs import NUM_LEAPFROG, NUM_RUNGS, tempered
 
-from temperance.engine.jobs import Blocks
+from temperance.engine.loop import Blocks
 from temperance.ladders.geometric import GeometricLadder
 from temperance.samplers.parallel.tempering import ParallelTempering
 

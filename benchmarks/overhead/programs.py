@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from temperance.engine.jobs import Blocks
+from temperance.engine.loop import Blocks
 from temperance.ladders.geometric import GeometricLadder
 from temperance.ladders.ladder import SingleRung, map_rungs
 from temperance.moves.hmc import hmc

@@ -11,7 +11,7 @@ import numpy as np
 from constant import trip_rate
 
 from temperance import Gaussian, GeometricLadder, ParallelTempering, Params, metropolis
-from temperance.engine.jobs import Blocks
+from temperance.engine.loop import Blocks
 from temperance.ladders.spacing import equalise, initial_betas
 from temperance.moves.move import AbstractMove, Info
 

@@ -11,9 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from temperance import Gaussian, Target, hmc
-from temperance.engine.jobs import Blocks
-from temperance.methods.plan import Plan
+from temperance.engine.loop import Blocks
+from temperance.engine.method import Call
+from temperance.engine.options import parsed
+from temperance.methods import method_named
 from temperance.problems.problem import densities_of
+from temperance.warmup.rounds import WarmUp, measured
 
 DIMENSION, NUM_CHAINS, NUM_WARMUP = 10, 4, 3000
 # What the default call of `sample` chooses here.
@@ -38,24 +41,19 @@ def log_density(x):
 
 def warm_up(say) -> list[Round]:
     target = Target(log_density, base=Gaussian(np.zeros(DIMENSION), 36.0))
-    plan = Plan(
-        target,
-        densities_of(target),
-        "pt",
-        hmc(),
-        num_chains=NUM_CHAINS,
-        num_warmup=NUM_WARMUP,
-        num_draws=1,
-        key=jax.random.key(0),
-        num_rungs=NUM_RUNGS,
-    )
-    stage, carry = plan.first()
+    method = method_named("pt")
+    call = Call(
+        target, densities_of(target), hmc(), parsed("pt", method.options, {"num_rungs": NUM_RUNGS}),
+        NUM_CHAINS, NUM_WARMUP, 1, jax.random.key(0), "pt",
+    )  # fmt: skip
+    shared, stage = method.prepare(call), WarmUp()
+    place, carry = stage.enter(shared, None)
     found = []
-    while stage.kind != "draw":
-        say(f"warm-up on the mixture: round {stage.index + 1}, {stage.length} sweeps")
-        betas, length = stage.betas, stage.length
-        blocks = Blocks(plan.sampler_of(stage, carry), plan.stage_key(stage), 1, 16)
-        carry, _ = blocks.learn(carry, 0, length)
-        stage, carry = plan.after(stage, carry)
-        found.append(Round(len(found) + 1, length, betas, stage.rejection))
+    while place is not None:
+        say(f"warm-up on the mixture: round {place.round + 1}, {place.length} sweeps")
+        blocks = Blocks(stage.sampler(shared, place, carry), shared.key(place), 1, 16)
+        carry, _ = blocks.learn(carry, 0, place.length)
+        last, rejection = place, measured(place.rungs, carry[1]).rejection
+        place, carry = stage.after(shared, place, carry)
+        found.append(Round(len(found) + 1, last.length, last.rungs.betas, rejection))
     return found

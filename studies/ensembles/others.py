@@ -22,7 +22,7 @@ from sections import mean_and_error, table
 
 import temperance as tp
 from temperance.estimates.diagnostics import effective_size, standard_error
-from temperance.results.work import VALUE
+from temperance.methods.report.work import VALUE
 
 NUM_CHAINS, NUM_WARMUP, FEW_WARMUP = 4, 300, 20
 SECONDS, NUM_SEEDS = 60.0, 10

@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import jax
@@ -23,15 +24,7 @@ from modes import visits
 from results_table import add_run
 
 import temperance as tp
-from temperance.engine.conductor import Conductor
-from temperance.engine.jobs import TunedJob
-from temperance.engine.loop import block_size
-from temperance.methods.equi_energy_plan import EquiEnergyPlan
-from temperance.methods.mintee_plan import MinteePlan
-from temperance.methods.plan import Plan
-from temperance.problems.problem import densities_of
-from temperance.programs.progress import reporter
-from temperance.results.work import work
+from temperance.sampling import RunWarning
 
 TABLE = Path(__file__).parent / "results" / "accelerator.csv"
 # Temperatures of the hottest rung.
@@ -58,48 +51,41 @@ def main() -> None:
     given = parser.parse_args()
     problem, began = fifty_modes(given.num_rows), time.monotonic()
     heat = given.hottest or HOTTEST[given.method]
-    with jax.enable_x64(True), reporter(False) as bars:
-        densities = densities_of(problem)
-        shared = {
-            "num_chains": given.num_chains, "num_warmup": given.num_warmup, "num_draws": 10**6,
-            "key": jax.random.key(given.seed), "num_rungs": given.num_rungs,
-            "hottest": heat if given.method in ("ee", "mintee") else 1 / heat,
-        }  # fmt: skip
-        if given.method == "spt":
-            count = given.num_rungs or 24
-            shares = np.geomspace(1 / heat, 1.0, count)
-            betas = tuple(np.round(given.num_rows * shares) / given.num_rows)
-            shared |= {"betas": betas, "num_rungs": count, "evidence": False}
-        if given.method in ("pt", "spt"):
-            plan = Plan(problem, densities, given.method, tp.hmc(), swaps_per_sweep=2, **shared)
-        elif given.method == "ee":
-            plan = EquiEnergyPlan(
-                problem, densities, "ee", tp.hmc(), num_fill=given.num_fill, **shared
-            )
-        else:
-            plan = MinteePlan(
-                problem, densities, "mintee", tp.hmc(), num_fill=given.num_fill,
-                alpha=given.alpha, **shared,
-            )  # fmt: skip
-        size = block_size(given.num_chains, densities.layout.dimension)
-        with Conductor(size, bars, max_seconds=given.seconds, watched=True) as conductor:
-            finished = TunedJob(plan, given.sweeps).run(conductor)
-    draws = {name: np.moveaxis(array, 0, 1) for name, array in finished.draws.items()}
-    found = visits(draws["position"]) | {
+    options = {"sweeps_per_draw": given.sweeps}
+    if given.method in ("ee", "mintee"):
+        options |= {"num_rungs": given.num_rungs, "max_temperature": heat}
+        options |= {"num_fill": given.num_fill}
+    elif given.method == "spt":
+        shares = np.geomspace(1 / heat, 1.0, given.num_rungs or 24)
+        options |= {"sizes": np.round(given.num_rows * shares), "evidence": False}
+    else:
+        options |= {"num_rungs": given.num_rungs, "min_beta": 1 / heat}
+    if given.method == "mintee":
+        options |= {"alpha": given.alpha}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RunWarning)  # it is meant to end early
+        tree = tp.sample(
+            problem, given.method, tp.hmc(), num_draws=10**6, num_warmup=given.num_warmup,
+            num_chains=given.num_chains, seed=given.seed, max_seconds=given.seconds,
+            progress=False, **options,
+        )  # fmt: skip
+    (positions,) = (leaf.values for leaf in tree["posterior"].dataset.data_vars.values())
+    ladder = tree["tempering"].dataset
+    found = visits(positions) | {
         "method": given.method,
         "device": jax.devices()[0].device_kind,
         "num_rows": given.num_rows,
         "hottest": heat,
-        "num_rungs": finished.sampler.num_rungs,
+        "num_rungs": ladder.sizes["rung"],
         "num_chains": given.num_chains,
-        "num_draws": finished.num_draws,
+        "num_draws": tree["posterior"].sizes["draw"],
         "sweeps_per_draw": given.sweeps,
         "seconds": time.monotonic() - began,
-        "rows": work(draws, finished, given.num_rows)["num_row_evaluations"],
+        "rows": tree.attrs["num_row_evaluations"],
     }
-    if "round_trips" in draws:
-        found["round_trips"] = draws["round_trips"][:, -1].tolist()
-        found["swaps"] = draws["swap_acceptance"].mean(axis=(0, 1)).tolist()
+    if "round_trips" in ladder:
+        found["round_trips"] = ladder["round_trips"].values.tolist()
+        found["swaps"] = ladder["swap_acceptance"].values.tolist()
     print(json.dumps(found, default=float))
     add_run(given.out, given.name or given.method, found)
 

@@ -24,7 +24,7 @@ def available(sampler: str) -> bool:
     """Whether the library has what a sampler is built from."""
     first = sampler.split()[0]
     if first in METHOD_NEEDS:
-        from temperance.methods.methods import METHODS
+        from temperance.methods import METHODS
 
         return METHOD_NEEDS[first] in METHODS
     return hasattr(tp, NEEDS.get(first, "sample"))
@@ -116,7 +116,7 @@ def rows_evaluated(info: Any, num_rows: int) -> Array:
 
 def energy_options(name: str) -> dict[str, Any]:
     """What `sample` is told of "ee" and of "mintee": seven chains, as in the paper."""
-    options: dict[str, Any] = {"num_rungs": 7, "hottest": 250.0}
+    options: dict[str, Any] = {"num_rungs": 7, "max_temperature": 250.0}
     # The paper's batches are noisier than its rings are wide. At alpha = 0.5 they are not, but hold all rows at
     # every temperature up to 316; at 0.6 they hold a fifth of them at 250, and an energy over T varies by about 2.
     return options | {"alpha": 0.6} if name == "mintee" else options

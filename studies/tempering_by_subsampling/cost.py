@@ -9,6 +9,7 @@ in units of n^3.
 """
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -19,9 +20,10 @@ from problems import problem_named, truth
 from settings import SAMPLERS, sampler_named, theory, theory_with_swaps
 
 import temperance as tp
-from temperance.engine.jobs import Blocks, Finished
+from temperance.engine.loop import Blocks
+from temperance.methods import method_like
+from temperance.methods.report.work import VALUE
 from temperance.programs.scope import scope
-from temperance.results.work import VALUE, work
 
 # About how long a block of the inner sampler lasts, and how many rounds there are at least.
 BLOCK_SECONDS, FEWEST_ROUNDS, MOST_ROUNDS = 0.1, 5, 60
@@ -119,7 +121,10 @@ def _loop(row: Experiment, problem: tp.Problem, name: str) -> tuple[Any, Any]:
 
 def counted(problem: tp.Problem, sampler: Any, draws: dict[str, np.ndarray]) -> float:
     """What all iterations evaluate, in rows, or in cubes where terms look back."""
-    done = work(draws, Finished(draws, sampler, 1), problem.num_rows)
+    run = SimpleNamespace(
+        draws=draws, sampler=sampler, sweeps_per_draw=1, num_rows=problem.num_rows
+    )
+    done = method_like(sampler).report.work(run)
     if problem.independent:
         return done["num_row_evaluations"]
     # Off the subsamples every evaluation is one of all rows.

@@ -27,7 +27,7 @@ from problems import problem_named
 from settings import sampler_named
 
 import temperance as tp
-from temperance.engine.jobs import Blocks
+from temperance.engine.loop import Blocks
 from temperance.programs.scope import scope
 
 NUM_CHAINS, NUM_WARMUP, NUM_TUNED = 3, 300, 200

@@ -38,8 +38,8 @@ from jaxtyping import Array
 import temperance as tp
 from temperance.ladders.prefix import PrefixLadder
 from temperance.ladders.spacing import spt_cost, stt_cost
+from temperance.methods.report.work import VALUE
 from temperance.moves.hmc import INTEGRATORS, SINGLE
-from temperance.results.work import VALUE
 
 NUM_HOTTER = 6
 BETAS = 2.0 ** (-0.5 * np.arange(NUM_HOTTER, -1, -1))

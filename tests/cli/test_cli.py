@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 import temperance as tp
 from temperance.cli import INTERRUPTED, MISTAKE, app
 from temperance.cli.arguments import load_problem, parse_move, parse_settings
+from temperance.engine.options import words_of
 from temperance.errors import ArgumentError, UnknownNameError
-from temperance.methods.methods import METHODS
+from temperance.methods import METHODS
 
 MODEL = """
 import jax.numpy as jnp
@@ -72,7 +73,7 @@ def test_methods_lists_every_method_and_option():
     said = call("methods").output
     for method in METHODS.values():
         assert method.name in said
-        for name in (*method.options, *method.references):
+        for name in (*words_of(method.options), *method.references):
             assert name in said
 
 

@@ -22,8 +22,8 @@ from temperance.engine.loop import run_block
 from temperance.errors import ArgumentError, MoveError, UnknownNameError
 from temperance.estimates.diagnostics import standard_error
 from temperance.ladders.row_sums import Rows
+from temperance.methods.report.work import all_rows
 from temperance.moves.minibatch.penalty import MOST_VARIANCE, Moments
-from temperance.results.work import work
 
 ROWS = 300
 DATA = 1.0 + 2.0 * np.random.default_rng(4).normal(size=ROWS)
@@ -171,8 +171,8 @@ def drawn(move: Any, num_rows: int, step: float, chains: int = 2) -> tuple[Any, 
         run_block, sampler, state, None, jax.random.key(0), *steps, jnp.asarray(False), 5, 2
     )
     draws = {name: np.asarray(values) for name, values in records.items()}
-    finished = SimpleNamespace(sampler=sampler, sweeps_per_draw=2)
-    said = work(draws, finished, num_rows)["num_row_evaluations"]
+    run = SimpleNamespace(draws=draws, sampler=sampler, sweeps_per_draw=2, num_rows=num_rows)
+    said = all_rows(run)["num_row_evaluations"]
     assert said == pytest.approx(sum(seen.values()), rel=1e-12)
     return draws, seen
 

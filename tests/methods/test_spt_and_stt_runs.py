@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
+from tests.shared.stages import shared_of
 from tests.shared.subsampled_rows import (
     SCALE,
     Terms,
@@ -18,10 +19,10 @@ import temperance as tp
 from temperance.engine.loop import traces
 from temperance.estimates.diagnostics import standard_error
 from temperance.ladders.prefix import PrefixLadder
+from temperance.ladders.size_spacing import colder_part, cut_evenly, variances
 from temperance.ladders.spacing import spt_cost, stt_cost
 from temperance.moves.move import Params
-from temperance.problems.problem import densities_of
-from temperance.warmup.subsample_sizes import Subsampling, colder_part, cut_evenly, variances
+from temperance.warmup.subsample_rungs import Sizes, SubsampleRungs
 
 ROWS, SHARED = 40, 0.3
 # One set of sizes, so that few programs are compiled.
@@ -206,24 +207,19 @@ def test_evidence_of_a_normal_mean_over_many_runs():
 # -- sizes on trial --------------------------------------------------------------------------------
 
 
-def subsampling_of(problem: tp.Problem, method: str, hottest: float | None = None) -> Subsampling:
-    key = jax.random.key(0)
-    return Subsampling(problem, densities_of(problem), None, key, method == "stt", hottest, False)
-
-
 def test_sizes_that_are_too_far_apart_are_drawn_together():
-    found = subsampling_of(make_problem(ROWS), "stt")
+    found = shared_of(make_problem(ROWS), "stt")
     betas = (0.1, 0.25, 0.5, 1.0)
     near, far = (0.4, 0.4, 0.4), (0.9, 0.9, 0.9)
     assert variances(np.array(near)).sum() < 12 < variances(np.array(far)).sum()
-    assert found.after_trial(betas, near) == betas
-    colder = found.after_trial(betas, far)
+    assert found.after_trial(Sizes(betas, near)) == betas
+    colder = found.after_trial(Sizes(betas, far))
     assert betas[0] < colder[0] < 1
     assert colder[-1] == 1
     assert len(colder) == len(betas)
     # Where nothing lies between, what there is has to do.
     last = (1 - 1 / ROWS, 1.0)
-    assert found.after_trial(last, (0.95,)) == last
+    assert found.after_trial(Sizes(last, (0.95,))) == last
 
 
 @pytest.mark.parametrize(("method", "hottest", "tried"), [
@@ -232,7 +228,8 @@ def test_sizes_that_are_too_far_apart_are_drawn_together():
 def test_only_sizes_that_nobody_asked_for_are_tried(
     method: str, hottest: float | None, tried: bool
 ):
-    assert subsampling_of(make_problem(ROWS), method, hottest).tries_sizes is tried
+    given = {} if hottest is None else {"min_rows": hottest}
+    assert shared_of(make_problem(ROWS), method, **given).tries_sizes is tried
 
 
 @pytest.mark.slow
@@ -240,9 +237,10 @@ def test_only_sizes_that_nobody_asked_for_are_tried(
 def test_a_pilot_that_was_deceived_is_found_out(tries: bool, monkeypatch: pytest.MonkeyPatch):
     """It has chosen one row in a thousand; without a trial hardly a transition is accepted."""
     far = tuple(float(n) / 4000 for n in (4, 22, 126, 711, 4000))
-    monkeypatch.setattr(Subsampling, "after_pilot", lambda *_: (False, far))
+    monkeypatch.setattr(SubsampleRungs, "colder_look", lambda *_: None)
+    monkeypatch.setattr(SubsampleRungs, "chosen", lambda *_: far)
     if not tries:
-        monkeypatch.setattr(Subsampling, "tries_sizes", False)
+        monkeypatch.setattr(SubsampleRungs, "tries_sizes", False)
     rows = np.random.default_rng(2).normal(size=(4000, 4))
 
     def terms(x, rows):

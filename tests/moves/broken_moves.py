@@ -9,11 +9,12 @@ from jaxtyping import Array
 
 from temperance._types import Key, Point
 from temperance.ladders.ladder import Rung
+from temperance.moves.accept import acceptance_of
 from temperance.moves.blackjax import BlackjaxMove
 from temperance.moves.hmc import Hmc
 from temperance.moves.mala import Mala
 from temperance.moves.metropolis import Metropolis
-from temperance.moves.move import Info, Params, acceptance_of, colour, whiten
+from temperance.moves.move import Info, Params, colour, whiten
 from temperance.programs.random_numbers import noise
 
 

@@ -4,16 +4,14 @@ import pytest
 
 import temperance as tp
 from temperance.crosscat import CrossCat, DirichletProcessMixture, PitmanYorMixture
-from temperance.methods.methods import METHODS, MOVE_REFERENCES
+from temperance.methods import METHODS
 from temperance.results.cite import TABLE_REFERENCES
 from temperance.results.references import REFERENCES
 
 
 def test_every_key_is_known():
     named = [key for method in METHODS.values() for key in method.references]
-    named += [
-        key for keys in (*MOVE_REFERENCES.values(), *TABLE_REFERENCES.values()) for key in keys
-    ]
+    named += [key for keys in TABLE_REFERENCES.values() for key in keys]
     assert set(named) <= set(REFERENCES)
     for key, entry in REFERENCES.items():
         assert entry.split("{")[1].startswith(key + ",")

@@ -22,10 +22,10 @@ from temperance._types import Key, Point
 from temperance.engine.loop import run_block, step_chains
 from temperance.ladders.ladder import Rungs
 from temperance.ladders.prefix import PrefixLadder
+from temperance.methods import method_like
 from temperance.moves.hmc import hmc
 from temperance.moves.metropolis import metropolis
 from temperance.moves.move import AbstractMove, Params
-from temperance.results.work import work
 from temperance.samplers.parallel.tempering import ParallelTempering
 from temperance.samplers.transitions import TemperedTransitions
 
@@ -63,8 +63,10 @@ def drawn(sampler: Any) -> tuple[dict[str, np.ndarray], dict[str, int], float]:
         run_block, sampler, state, None, jax.random.key(0), *steps, jnp.asarray(False), DRAWS, THIN
     )
     draws = {name: np.asarray(values) for name, values in records.items()}
-    finished = SimpleNamespace(sampler=sampler, sweeps_per_draw=THIN)
-    return draws, rows, work(draws, finished, sampler.ladder.num_rows)["num_row_evaluations"]
+    run = SimpleNamespace(
+        draws=draws, sampler=sampler, sweeps_per_draw=THIN, num_rows=sampler.ladder.num_rows
+    )
+    return draws, rows, method_like(sampler).report.work(run)["num_row_evaluations"]
 
 
 def compared_by_deo(pair: int, rounds: int) -> int:

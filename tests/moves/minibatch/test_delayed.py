@@ -17,10 +17,11 @@ from tests.shared.counted_rows import terms as counted_terms
 
 import temperance as tp
 from temperance._types import Key
-from temperance.engine.jobs import TunedJob
 from temperance.engine.loop import step_chains
+from temperance.engine.method import Call
+from temperance.engine.options import parsed
 from temperance.ladders.ladder import Rung, SingleRung
-from temperance.methods.by_name import job_by_name
+from temperance.methods import method_named
 from temperance.moves.accept import acceptance_of
 from temperance.moves.minibatch.delayed import Delayed, second_stage
 from temperance.problems.problem import densities_of
@@ -204,9 +205,10 @@ def test_draws_about_the_mode_are_starts_and_never_the_hottest_rung():
     counts = {"num_chains": 2, "num_warmup": 20, "num_draws": 20}
     drawn = {}
     for method in ("plain", "pt", "tt"):
-        job = job_by_name(problem, densities, method, move, counts, jax.random.key(0), {}, {})
-        assert isinstance(job, TunedJob)
-        drawn[method] = job.plan.densities.draw(jax.random.key(1))
+        record = method_named(method)
+        options = parsed(method, record.options, {})
+        call = Call(problem, densities, move, options, key=jax.random.key(0), **counts)
+        drawn[method] = record.prepare(call).call.densities.draw(jax.random.key(1))
     exact = densities.draw(jax.random.key(1))
     assert not np.allclose(drawn["plain"], exact)
     assert np.array_equal(drawn["pt"], exact)

@@ -395,7 +395,9 @@ def test_given_temperatures_and_levels_are_kept() -> None:
 
 @pytest.mark.slow
 def test_a_target_needs_no_base() -> None:
-    tree = tp.sample(tp.Target(mixture, example=np.zeros(2)), hottest=20.0, num_rungs=3, **SHORT)
+    tree = tp.sample(
+        tp.Target(mixture, example=np.zeros(2)), max_temperature=20.0, num_rungs=3, **SHORT
+    )
     np.testing.assert_allclose(tree["tempering"]["temperature"], [20.0, 20**0.5, 1.0])
 
 
@@ -448,8 +450,8 @@ def test_draws_are_appended(whole: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"hottest": 0.1}, "temperature above 1"),
-        ({"hottest": True}, "temperature above 1"),
+        ({"max_temperature": 0.1}, "temperature above 1"),
+        ({"max_temperature": True}, "temperature above 1"),
         ({"temperatures": [1.0, 5.0]}, "decreasing"),
         ({"temperatures": [5.0, 1.0], "hottest": 3.0}, "give one"),
         ({"temperatures": [5.0, 1.0], "num_rungs": 3}, "num_rungs is 3, but there are 2 temp"),
