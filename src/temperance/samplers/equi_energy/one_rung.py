@@ -14,13 +14,12 @@ from jaxtyping import Array, Int
 
 from temperance._types import Key, Point, Position
 from temperance.ladders.energies import EnergyLadder
-from temperance.moves.move import AbstractMove, Params
+from temperance.moves.move import AbstractMove, Params, step_at
 from temperance.samplers.equi_energy.all_rungs import (
     EquiEnergyInfo,
     check_parts,
     jumps_told,
     moves_told,
-    one_move,
 )
 from temperance.samplers.equi_energy.jumps import maybe_jump
 from temperance.samplers.equi_energy.reservoir import Reservoir, add, empty
@@ -72,7 +71,7 @@ class EquiEnergyRung(eqx.Module):
         """A move, perhaps a jump, and what is remembered of them."""
         key_move, key_jump = jax.random.split(key)
         params = jax.tree.map(lambda leaf: leaf[self.rung], self.params)
-        point, info = one_move(self.move, self.ladder.at(self.rung), key_move, state.point, params)
+        point, info = step_at(self.move, self.ladder.at(self.rung), key_move, state.point, params)
         # The hottest rung's rings to jump into are empty, and the rung below it does not exist.
         colder = jnp.maximum(self.rung, 1)
         point, tried, jumped = maybe_jump(
