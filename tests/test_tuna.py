@@ -23,6 +23,7 @@ from temperance.ladders.row_sums import RowLadder
 from temperance.moves.minibatch.bounds import FAMILIES
 from temperance.moves.minibatch.poisson import Tuna, unit
 from temperance.moves.minibatch.poisson_law import PoissonLaw
+from temperance.moves.move import Info
 from temperance.rows.alias_table import WeightedRows
 from temperance.testing import Verdict, invariance, reversibility
 from temperance.testing.enumeration import defect, imbalance, normalised
@@ -162,7 +163,7 @@ def test_invariance_rejects_slips(name: str, seed: int):
 # What a step says of itself.
 
 
-def steps(move: Tuna, num_steps: int, seed: int) -> tp.move.Info:
+def steps(move: Tuna, num_steps: int, seed: int) -> Info:
     start = Law()(jax.random.key(seed))
 
     def one(point: Point, key: Key):

@@ -197,6 +197,12 @@ def check_parts(ladder: Any, move: AbstractMove, jump_probability: float, capaci
         raise ArgumentError(f"capacity: wanted at least one state in a ring, got {capacity}")
 
 
+def at_one_rung(value: Array, rung: Int[Array, ""] | int, num_rungs: int) -> Array:
+    """With a rung axis: the value at its rung, and zeros at the others."""
+    here = (jnp.arange(num_rungs) == rung).reshape(-1, *(1,) * value.ndim)
+    return jnp.where(here, value[None], 0.0)
+
+
 def moves_told(info: Info) -> tuple[Array, ...]:
     """What a move says, in the order of `EquiEnergyInfo`."""
     dtype = info.acceptance.dtype

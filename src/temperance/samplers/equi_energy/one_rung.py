@@ -17,6 +17,7 @@ from temperance.ladders.energies import EnergyLadder
 from temperance.moves.move import AbstractMove, Params, step_at
 from temperance.samplers.equi_energy.all_rungs import (
     EquiEnergyInfo,
+    at_one_rung,
     check_parts,
     jumps_told,
     moves_told,
@@ -81,13 +82,10 @@ class EquiEnergyRung(eqx.Module):
         if own is not None:
             ring = self.ladder.ring(point.components)
             own = add(own, ring, point, state.num_steps >= self.burn_in)
-        here = jnp.arange(self.num_rungs) == self.rung
-
-        def at_rung(value: Array) -> Array:
-            mask = here.reshape(-1, *(1,) * value.ndim)
-            return jnp.where(mask, value.astype(info.acceptance.dtype)[None], 0.0)
-
-        told = [at_rung(a) for a in (*moves_told(info), tried, *jumps_told(jumped))]
+        told = [
+            at_one_rung(value.astype(info.acceptance.dtype), self.rung, self.num_rungs)
+            for value in (*moves_told(info), tried, *jumps_told(jumped))
+        ]
         state = EquiEnergyRungState(point, state.hotter, own, state.num_steps + 1)
         return state, EquiEnergyInfo._make([*told, None, None])
 
