@@ -8,8 +8,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 from scipy import stats
-from tests import broken_crosscat as broken
-from tests import tiny_tables as tiny
+from tests import broken_crosscat as broken, tiny_tables as tiny
 
 from temperance.crosscat import columns, pitman_yor
 from temperance.crosscat.partition import draw_partition

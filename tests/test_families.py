@@ -6,8 +6,7 @@ import math
 import numpy as np
 import pytest
 from scipy import integrate, special, stats
-from tests import broken_crosscat as broken
-from tests import tiny_tables as tiny
+from tests import broken_crosscat as broken, tiny_tables as tiny
 
 from temperance.crosscat import column_scores, dirichlet, gamma_poisson, normal, pitman_yor
 from temperance.crosscat.dirichlet import DirichletGrids

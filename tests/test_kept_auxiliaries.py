@@ -6,8 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tests import broken_crosscat as broken
-from tests import tiny_tables as tiny
+from tests import broken_crosscat as broken, tiny_tables as tiny
 
 from temperance.crosscat import column_scores, columns, kept_auxiliaries, pitman_yor
 from temperance.crosscat.cells import Cells

@@ -6,8 +6,7 @@ import math
 import numpy as np
 import pytest
 from scipy import integrate
-from tests import broken_crosscat as broken
-from tests import tiny_tables as tiny
+from tests import broken_crosscat as broken, tiny_tables as tiny
 
 from temperance.testing import enumeration, tables
 

@@ -1,12 +1,8 @@
 """The public names of Temperance, and the module that each one comes from."""
 
-from . import crosscat as crosscat
-from . import errors as errors
-from . import testing as testing
+from . import crosscat as crosscat, errors as errors, methods as methods, testing as testing
 from .bases.advi import (
     advi as advi,
-)
-from .bases.advi import (
     local_fits as local_fits,
 )
 from .bases.bootstrap import (
@@ -14,12 +10,11 @@ from .bases.bootstrap import (
 )
 from .bases.fit import (
     Fit as Fit,
-)
-from .bases.fit import (
     LocalFit as LocalFit,
-)
-from .bases.fit import (
     match_moments as match_moments,
+)
+from .engine.method import (
+    Method as Method,
 )
 from .errors import (
     TemperanceError as TemperanceError,
@@ -29,8 +24,6 @@ from .estimates.weighted import (
 )
 from .interop.front_ends import (
     from_numpyro as from_numpyro,
-)
-from .interop.front_ends import (
     from_pymc as from_pymc,
 )
 from .ladders.energies import (
@@ -44,8 +37,6 @@ from .ladders.joint import (
 )
 from .ladders.ladder import (
     AbstractLadder as AbstractLadder,
-)
-from .ladders.ladder import (
     AbstractUniformLadder as AbstractUniformLadder,
 )
 from .ladders.prefix import (
@@ -59,38 +50,20 @@ from .models.gaussian_process.fast_regression import (
 )
 from .models.gaussian_process.kernels import (
     AbstractKernel as AbstractKernel,
-)
-from .models.gaussian_process.kernels import (
     Matern32 as Matern32,
-)
-from .models.gaussian_process.kernels import (
     Matern52 as Matern52,
-)
-from .models.gaussian_process.kernels import (
     SquaredExponential as SquaredExponential,
 )
 from .models.gaussian_process.prediction import (
     Prediction as Prediction,
-)
-from .models.gaussian_process.prediction import (
     predict as predict,
 )
 from .models.gaussian_process.priors import (
     AbstractPrior as AbstractPrior,
-)
-from .models.gaussian_process.priors import (
     CorrelatedLogNormal as CorrelatedLogNormal,
-)
-from .models.gaussian_process.priors import (
     Gamma as Gamma,
-)
-from .models.gaussian_process.priors import (
     HalfNormal as HalfNormal,
-)
-from .models.gaussian_process.priors import (
     InverseGamma as InverseGamma,
-)
-from .models.gaussian_process.priors import (
     LogNormal as LogNormal,
 )
 from .models.gaussian_process.regression import (
@@ -98,35 +71,19 @@ from .models.gaussian_process.regression import (
 )
 from .moves.blackjax import (
     elliptical_slice as elliptical_slice,
-)
-from .moves.blackjax import (
     from_blackjax as from_blackjax,
-)
-from .moves.blackjax import (
     nuts as nuts,
-)
-from .moves.blackjax import (
     slice_sampling as slice_sampling,
 )
 from .moves.combine import (
     alternate as alternate,
-)
-from .moves.combine import (
     repeat as repeat,
 )
 from .moves.fast_slow.base_measures import (
     constellation as constellation,
-)
-from .moves.fast_slow.base_measures import (
     exchangeable as exchangeable,
-)
-from .moves.fast_slow.base_measures import (
     grid as grid,
-)
-from .moves.fast_slow.base_measures import (
     independent as independent,
-)
-from .moves.fast_slow.base_measures import (
     markov as markov,
 )
 from .moves.fast_slow.dragging import (
@@ -137,8 +94,6 @@ from .moves.fast_slow.ensemble import (
 )
 from .moves.fast_slow.explicit_stages import (
     TwoStage as TwoStage,
-)
-from .moves.fast_slow.explicit_stages import (
     two_stage as two_stage,
 )
 from .moves.fast_slow.extra_updates import (
@@ -146,8 +101,6 @@ from .moves.fast_slow.extra_updates import (
 )
 from .moves.fast_slow.fastness import (
     Fastness as Fastness,
-)
-from .moves.fast_slow.fastness import (
     fastness as fastness,
 )
 from .moves.fast_slow.multiple_try import (
@@ -173,8 +126,6 @@ from .moves.minibatch.batch_law import (
 )
 from .moves.minibatch.bounds import (
     Bounds as Bounds,
-)
-from .moves.minibatch.bounds import (
     lipschitz as lipschitz,
 )
 from .moves.minibatch.delayed import (
@@ -182,8 +133,6 @@ from .moves.minibatch.delayed import (
 )
 from .moves.minibatch.laplace import (
     Laplace as Laplace,
-)
-from .moves.minibatch.laplace import (
     laplace as laplace,
 )
 from .moves.minibatch.mint import (
@@ -194,8 +143,6 @@ from .moves.minibatch.tuna import (
 )
 from .moves.move import (
     AbstractMove as AbstractMove,
-)
-from .moves.move import (
     Params as Params,
 )
 from .moves.single_site import (
@@ -206,8 +153,6 @@ from .problems.gaussian import (
 )
 from .problems.problem import (
     Problem as Problem,
-)
-from .problems.problem import (
     Target as Target,
 )
 from .reports import (
@@ -218,23 +163,15 @@ from .results.cite import (
 )
 from .results.expectations import (
     expectation as expectation,
-)
-from .results.expectations import (
     resample as resample,
 )
 from .results.summary import (
     Summary as Summary,
-)
-from .results.summary import (
     summary as summary,
 )
 from .results.tree import (
     load as load,
-)
-from .results.tree import (
     log_evidence as log_evidence,
-)
-from .results.tree import (
     save as save,
 )
 from .rows.files import (
@@ -242,8 +179,6 @@ from .rows.files import (
 )
 from .rows.source import (
     ArrayRows as ArrayRows,
-)
-from .rows.source import (
     RowSource as RowSource,
 )
 from .samplers.annealing.importance import (
@@ -251,8 +186,6 @@ from .samplers.annealing.importance import (
 )
 from .samplers.continuous import (
     GibbsTempering as GibbsTempering,
-)
-from .samplers.continuous import (
     JointTempering as JointTempering,
 )
 from .samplers.equi_energy.all_rungs import (

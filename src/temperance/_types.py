@@ -7,8 +7,7 @@ not depend on the rung, so that changing rung changes weights and evaluates noth
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
-from jaxtyping import Key as KeyOf
+from jaxtyping import Array, ArrayLike, Float, Key as KeyOf, PRNGKeyArray, PyTree
 
 Key: TypeAlias = PRNGKeyArray
 Keys: TypeAlias = KeyOf[Array, " n"]

@@ -12,8 +12,7 @@ from scipy.special import expit
 from tests.estimates import broken_evidence as broken
 
 from temperance.errors import ArgumentError
-from temperance.estimates import evidence
-from temperance.estimates import mbar as mixture
+from temperance.estimates import evidence, mbar as mixture
 from temperance.estimates.diagnostics import FloatArray
 from temperance.estimates.evidence import Estimate, bridges, mbar, stepping_stones
 

@@ -11,8 +11,7 @@ import pytest
 from jax.scipy.stats import norm
 from jaxtyping import Array
 from tests.shared import small_runs
-from tests.shared.counted_rows import count_rows
-from tests.shared.counted_rows import terms as counted_terms
+from tests.shared.counted_rows import count_rows, terms as counted_terms
 from tests.shared.small_runs import assert_identical, small_blocks
 from typer.testing import CliRunner
 

@@ -16,8 +16,7 @@ from tests.moves.curved_rung import DENSE, DIAGONAL, RUNG, Exact, params, run, v
 from temperance._types import Key, Point
 from temperance.errors import ArgumentError, UnknownNameError
 from temperance.ladders.ladder import Rung
-from temperance.moves import accept
-from temperance.moves import hmc as hmc_module
+from temperance.moves import accept, hmc as hmc_module
 from temperance.moves.blackjax import elliptical_slice, from_blackjax, nuts, slice_sampling
 from temperance.moves.combine import alternate, repeat
 from temperance.moves.fast_slow.ensemble import ensemble

@@ -17,11 +17,9 @@ from temperance.engine.stage import Place
 from temperance.ladders.spacing import initial_betas, rungs_for, transition_rungs_for
 from temperance.methods import METHODS
 from temperance.problems.problem import Target
-from temperance.programs.random_streams import Stage as Streams
-from temperance.programs.random_streams import stream
+from temperance.programs.random_streams import Stage as Streams, stream
 from temperance.samplers.transitions import TemperedTransitions
-from temperance.warmup import power_rungs
-from temperance.warmup import rounds as rounds_module
+from temperance.warmup import power_rungs, rounds as rounds_module
 from temperance.warmup.adaptation import rounds
 from temperance.warmup.power_rungs import PILOT_RUNGS, PowerPilot, ends_pilot
 from temperance.warmup.rounds import Betas, Left, first_params

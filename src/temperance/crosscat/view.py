@@ -21,8 +21,8 @@ from temperance.crosscat.clusters import (
     empty_clusters,
     padded,
     weigh_places,
+    widened as widened_clusters,
 )
-from temperance.crosscat.clusters import widened as widened_clusters
 from temperance.crosscat.features import COUNT, NARROW, REAL, WIDE
 from temperance.crosscat.partition import Partition
 from temperance.crosscat.rows import ViewTables, run_steps

@@ -35,8 +35,7 @@ from jaxtyping import Array, Float, Int
 from temperance._types import Data, Key, LogDensity, Numbers, Point, Position, Scalar, Terms
 from temperance.ladders.ladder import AbstractLadder, Rung, Rungs
 from temperance.rows.shuffle import Strata, shuffle
-from temperance.rows.sizes import SizeWarning as SizeWarning
-from temperance.rows.sizes import checked_sizes
+from temperance.rows.sizes import SizeWarning as SizeWarning, checked_sizes
 
 # Rows on which the order of the rows is tried.
 FEW_ROWS = 8

@@ -1,9 +1,15 @@
-"""The methods that `sample` knows by name: one file each, and one line here."""
+"""The methods that `sample` knows by name: one file each, and one line here.
+
+A method of one's own is made of the same parts, which are offered here: options, what stages share,
+stages, and pieces of a report. `register` makes `sample` know it.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
-from temperance.engine.method import Method
+from temperance.engine.method import Call, Method, Shared
+from temperance.engine.options import option
+from temperance.engine.stage import Place, Stage
 from temperance.errors import ArgumentError, unknown_name
 from temperance.methods import (
     ais,
@@ -20,7 +26,26 @@ from temperance.methods import (
     stt,
     tt,
 )
-from temperance.methods.report.piece import Report
+from temperance.methods.report.evidence import RungEvidence
+from temperance.methods.report.piece import Piece, Report
+from temperance.methods.report.rungs import Draws, Rungs, Sizes
+from temperance.methods.report.swaps import Swaps
+from temperance.methods.report.transitions import LeftBehind, Transitions
+from temperance.methods.report.work import all_rows, parallel_prefixes, transitions_on_prefixes
+from temperance.warmup.one_rung import OneRung
+from temperance.warmup.power_rungs import PowerPilot, PowerRungs
+from temperance.warmup.rounds import Draw, RungsSideBySide, WarmUp
+from temperance.warmup.rung_options import PowerOptions, SizeOptions, SwapOptions, sweeps
+from temperance.warmup.subsample_rungs import SizePilot, SubsampleRungs
+from temperance.warmup.transitions import ChangeOver
+
+__all__ = [
+    "METHODS", "Call", "ChangeOver", "Draw", "Draws", "LeftBehind", "Method", "OneRung", "Piece",
+    "Place", "PowerOptions", "PowerPilot", "PowerRungs", "Report", "RungEvidence", "Rungs",
+    "RungsSideBySide", "Shared", "SizeOptions", "SizePilot", "Sizes", "Stage", "SubsampleRungs",
+    "SwapOptions", "Swaps", "Transitions", "WarmUp", "all_rows", "method_like", "method_named",
+    "option", "parallel_prefixes", "register", "report_of", "sweeps", "transitions_on_prefixes",
+]  # fmt: skip
 
 # In the order in which they are shown.
 BUILT_IN = (plain, pt, spt, tt, stt, joint_ct, gibbs_ct, st, ais, bdmc, mint, mintee, ee)

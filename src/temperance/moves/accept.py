@@ -32,6 +32,14 @@ class Decision(NamedTuple):
     log_ratio: Float[Array, "*shape"]
 
 
+class Tried(NamedTuple):
+    """How one or several proposals fared; `lost` says that the density was zero there."""
+
+    acceptance: Float[Array, "*times"]
+    accepted: Bool[Array, "*times"]
+    lost: Bool[Array, "*times"]
+
+
 def decide(uniform: Float[Array, "*shape"], log_ratio: Float[Array, "*shape"]) -> Decision:
     """Accept with probability min(1, ratio), by a number that is uniform on [0, 1)."""
     probability, log_ratio = acceptance_of(log_ratio)
@@ -47,3 +55,16 @@ def acceptance_of(log_ratio: Float[Array, "*shape"]) -> tuple[Array, Array]:
 def choose(accepted: Bool[Array, ""], new: State, old: State) -> State:
     """The new state with all that is known of it, or the old one with all that is known of it."""
     return jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, old)
+
+
+def accept_or_stay(
+    uniform: Float[Array, ""],
+    log_there: Float[Array, ""],
+    log_here: Float[Array, ""],
+    there: State,
+    here: State,
+) -> tuple[State, Tried]:
+    """Where a symmetric proposal leads, from the log densities of both states."""
+    decision = decide(uniform, log_there - log_here)
+    kept = choose(decision.accepted, there, here)
+    return kept, Tried(decision.probability, decision.accepted, ~jnp.isfinite(log_there))

@@ -11,8 +11,8 @@ from jax.flatten_util import ravel_pytree
 
 from temperance._types import Key, Point
 from temperance.ladders.ladder import Rung
-from temperance.moves.accept import choose, decide
-from temperance.moves.move import AbstractMove, Info, Params, colour
+from temperance.moves.accept import accept_or_stay
+from temperance.moves.move import AbstractMove, Info, Params, colour, info_of
 from temperance.moves.options import checked_metric, checked_step
 from temperance.programs.random_numbers import noise
 
@@ -34,20 +34,11 @@ class Metropolis(AbstractMove):
         step, uniform = noise(key, flat.size, 1, flat.dtype)
         proposed = flat + params.step_size[0] * colour(params.factor, step)
         proposal = rung.evaluate(unravel(proposed), gradient=False)
-        log_density = rung.log_density(proposal)
-        decision = decide(uniform[0], log_density - rung.log_density(point))
         # A point may carry gradients for another move's sake; this one cannot keep them true.
-        new = proposal._replace(gradients=None)
-        kept = choose(decision.accepted, new, point._replace(gradients=None))
-        one = jnp.asarray(1)
-        return kept, Info(
-            decision.probability[None],
-            decision.accepted,
-            jnp.asarray(False),
-            one,
-            one,
-            ~jnp.isfinite(log_density),
-        )
+        there, here = (one._replace(gradients=None) for one in (proposal, point))
+        log_there, log_here = rung.log_density(there), rung.log_density(here)
+        kept, tried = accept_or_stay(uniform[0], log_there, log_here, there, here)
+        return kept, info_of(tried, jnp.asarray(1))
 
 
 def metropolis(scale: float | None = None, metric: str = "diagonal") -> Metropolis:

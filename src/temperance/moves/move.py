@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -23,6 +24,7 @@ from jaxtyping import Array, Bool, Float, Int
 from temperance._types import Key, Point
 from temperance.errors import MoveError
 from temperance.ladders.ladder import AbstractLadder, Rung
+from temperance.moves.accept import Tried
 from temperance.moves.minibatch.batch_law import BatchLaw
 from temperance.problems.layout import Layout
 from temperance.problems.problem import Problem, Target
@@ -68,6 +70,18 @@ class Info(NamedTuple):
     impossible: Bool[Array, ""] | bool = False
     slope: Float[Array, " d"] | None = None
     batch: BatchInfo | None = None
+
+
+def info_of(tried: Tried, num_values: Int[Array, ""]) -> Info:
+    """What one Metropolis update says of itself, or several together; none uses a gradient."""
+    return Info(
+        jnp.mean(tried.acceptance)[None],
+        jnp.any(tried.accepted),
+        jnp.asarray(False),
+        num_values,
+        num_values,
+        jnp.any(tried.lost),
+    )
 
 
 class AbstractMove(eqx.Module):
@@ -154,6 +168,14 @@ class AbstractMove(eqx.Module):
     def longest_steps(self) -> tuple[float, ...]:
         """Step sizes beyond which a part gains nothing, whatever it accepts."""
         return (math.inf,) * len(self.step_sizes)
+
+
+def step_at(
+    move: AbstractMove, rung: Rung, key: Key, point: Point, params: Params
+) -> tuple[Point, Info]:
+    """A step of the move, with an info that is arrays throughout, as loops over rungs need it."""
+    point, info = move.step(key, point, rung, params)
+    return point, jax.tree.map(jnp.asarray, info)
 
 
 def refuse_few_rows(move: AbstractMove) -> None:

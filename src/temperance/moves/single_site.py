@@ -20,9 +20,9 @@ from jaxtyping import Array
 from temperance._types import Key, Point
 from temperance.errors import MoveError
 from temperance.ladders.ladder import Rung
-from temperance.moves.accept import choose, decide
+from temperance.moves.accept import Tried, choose, decide
 from temperance.moves.fast_slow.fast_variables import scales_of
-from temperance.moves.move import AbstractMove, Info, Params
+from temperance.moves.move import AbstractMove, Info, Params, info_of
 from temperance.moves.options import checked_metric, checked_step
 from temperance.programs.random_numbers import noise
 
@@ -60,7 +60,7 @@ class SingleSite(AbstractMove):
         normals, uniforms = noise(key, turns * (1 + self.trailing), turns, flat.dtype)
         own, along = normals[:turns], normals[turns:].reshape(turns, self.trailing)
 
-        def update(point: Point, one: tuple[Array, ...]) -> tuple[Point, tuple[Array, ...]]:
+        def update(point: Point, one: tuple[Array, ...]) -> tuple[Point, Tried]:
             i, own, along, uniform = one
             apart = jnp.concatenate([own * (jnp.arange(turns) == i), along])
             start = ravel_pytree(point.position)[0]
@@ -68,21 +68,14 @@ class SingleSite(AbstractMove):
             log_density = rung.log_density(proposal)
             decision = decide(uniform, log_density - rung.log_density(point))
             kept = self.kept(decision.accepted, proposal._replace(gradients=None), point)
-            return kept, (decision.probability, decision.accepted, ~jnp.isfinite(log_density))
+            lost = ~jnp.isfinite(log_density)
+            return kept, Tried(decision.probability, decision.accepted, lost)
 
         # A point may carry gradients for another move's sake; this one cannot keep them true.
         bare = point._replace(gradients=None)
         each = (jnp.arange(turns), own, along, uniforms)
-        end, (acceptance, accepted, lost) = jax.lax.scan(update, bare, each, reverse=self.backwards)
-        count = jnp.asarray(turns)
-        return end, Info(
-            jnp.mean(acceptance)[None],
-            jnp.any(accepted),
-            jnp.asarray(False),
-            count,
-            count,
-            jnp.any(lost),
-        )
+        end, tried = jax.lax.scan(update, bare, each, reverse=self.backwards)
+        return end, info_of(tried, jnp.asarray(turns))
 
     def kept(self, accepted: Array, proposal: Point, point: Point) -> Point:
         """The proposal with all that is known of it, or the point with all that is known of it."""

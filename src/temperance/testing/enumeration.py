@@ -56,14 +56,23 @@ def total_variation(one: Law, two: Law) -> float:
     return float(0.5 * np.abs(one - two).sum())
 
 
+def acceptance(log_ratio: np.ndarray) -> np.ndarray:
+    """min(1, ratio)."""
+    return np.exp(np.minimum(log_ratio, 0.0))
+
+
+def kernel_of_moves(moves: Matrix) -> Matrix:
+    """The kernel that moves with these probabilities off the diagonal, and stays otherwise."""
+    matrix = moves - np.diag(np.diag(moves))
+    return matrix + np.diag(1.0 - matrix.sum(axis=1))
+
+
 def metropolis(proposal: Matrix, log_density: Float[np.ndarray, " n"]) -> Matrix:
     """The Metropolis-Hastings kernel of a proposal that is a matrix."""
     log_q = np.log(np.where(proposal > 0, proposal, 1.0))
     log_ratio = log_density[None, :] - log_density[:, None] + log_q.T - log_q
-    matrix = np.where(proposal.T > 0, proposal * np.exp(np.minimum(log_ratio, 0.0)), 0.0)
-    np.fill_diagonal(matrix, 0.0)
-    np.fill_diagonal(matrix, 1.0 - matrix.sum(axis=1))
-    return matrix
+    matrix = np.where(proposal.T > 0, proposal * acceptance(log_ratio), 0.0)
+    return kernel_of_moves(matrix)
 
 
 def cycle_metropolis(log_density: Float[np.ndarray, " n"]) -> Matrix:
@@ -80,7 +89,7 @@ def reversal(matrix: Matrix, law: Law) -> Matrix:
 
 def product_of_ratios(log_ratios: list[np.ndarray]) -> np.ndarray:
     """The acceptance min(1, prod rho) of a tempered transition."""
-    return np.exp(np.minimum(sum(log_ratios), 0.0))
+    return acceptance(np.asarray(sum(log_ratios)))
 
 
 def transition(

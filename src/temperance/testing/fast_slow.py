@@ -21,7 +21,15 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float
 
-from temperance.testing.enumeration import JointLaw, JointMatrix, Law, Matrix, metropolis
+from temperance.testing.enumeration import (
+    JointLaw,
+    JointMatrix,
+    Law,
+    Matrix,
+    acceptance,
+    kernel_of_moves,
+    metropolis,
+)
 
 Table = Float[np.ndarray, "slow fast"]
 SlowProposal = Float[np.ndarray, "slow slow"]
@@ -101,7 +109,7 @@ def cached_grid(
 def by_the_path(here: list[np.ndarray], there: list[np.ndarray]) -> np.ndarray:
     """Dragging's acceptance, from log pi(s, f_i) and log pi(s*, f_i) along the path."""
     mean = sum(b - a for a, b in zip(here, there, strict=True)) / len(here)
-    return np.exp(np.minimum(mean, 0.0))
+    return acceptance(np.asarray(mean))
 
 
 def dragging(
@@ -171,8 +179,7 @@ def multiple_try(
                     ratio = total / (weights[zs, y].sum() + standing)
                     back = proposal[y, zs].prod() * min(1.0, ratio)
                     matrix[x, y] += chance * weights[y, x] / total * back
-    np.fill_diagonal(matrix, 0.0)
-    return matrix + np.diag(1.0 - matrix.sum(axis=1))
+    return kernel_of_moves(matrix)
 
 
 def multiset_weights(pi: Table, xi: FastLaw, members: int) -> Float[np.ndarray, "states members"]:

@@ -26,7 +26,15 @@ from jaxtyping import Float
 from scipy import stats
 
 from temperance.moves.minibatch.batch_law import BatchLaw, mean_acceptance, penalty
-from temperance.testing.enumeration import JointLaw, JointMatrix, Law, Matrix, metropolis
+from temperance.testing.enumeration import (
+    JointLaw,
+    JointMatrix,
+    Law,
+    Matrix,
+    kernel_of_moves,
+    metropolis,
+    normalised,
+)
 from temperance.testing.subsamples import Terms
 
 Batch = tuple[int, ...]
@@ -46,7 +54,7 @@ def tempered(law: BatchLaw, terms: Terms, log_prior: LogPrior = None) -> Law:
     """What is meant: the posterior to the power beta, with the prior to its own power."""
     with jax.enable_x64(True):
         mean = jnp.asarray(terms.mean(axis=0))
-        return _normalised(np.asarray(law.log_density(mean, _prior(terms, log_prior))))
+        return normalised(np.asarray(law.log_density(mean, _prior(terms, log_prior))))
 
 
 def log_weights(
@@ -61,7 +69,7 @@ def log_weights(
 
 def extended(weights: Weights) -> JointLaw:
     """f, summing to one."""
-    return _normalised(weights).reshape(-1)
+    return normalised(weights.reshape(-1))
 
 
 def state_marginal(law: JointLaw, num_states: int) -> Law:
@@ -102,7 +110,7 @@ def noisy(
     shift = 0.5 * used if penalised else np.zeros_like(used)
     with jax.enable_x64(True):
         chance = np.asarray(mean_acceptance(jnp.asarray(log_ratio - shift), jnp.asarray(used)))
-    return _filled(proposal * chance)
+    return kernel_of_moves(proposal * chance)
 
 
 def penalty_residual(
@@ -194,7 +202,7 @@ def _compared(
             return jnp.exp(jnp.minimum(pairs(differences, steps) + way_back, 0.0))
 
         chances = jax.vmap(of_batch)(jnp.asarray(terms[np.array(all_batches(law))]))
-        return _filled(proposal * np.asarray(chances).mean(axis=0))
+        return kernel_of_moves(proposal * np.asarray(chances).mean(axis=0))
 
 
 def _way_back(proposal: Matrix) -> Matrix:
@@ -203,16 +211,5 @@ def _way_back(proposal: Matrix) -> Matrix:
     return np.where((proposal > 0) & (proposal.T > 0), log_q.T - log_q, -np.inf)
 
 
-def _filled(moves: Matrix) -> Matrix:
-    """With the chance to stay on the diagonal."""
-    matrix = moves - np.diag(np.diag(moves))
-    return matrix + np.diag(1.0 - matrix.sum(axis=1))
-
-
 def _prior(terms: Terms, log_prior: LogPrior) -> jax.Array:
     return jnp.zeros(terms.shape[1]) if log_prior is None else jnp.asarray(log_prior)
-
-
-def _normalised(logs: np.ndarray) -> np.ndarray:
-    law = np.exp(logs - logs.max())
-    return law / law.sum()

@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from temperance.samplers.parallel.refresh import exchange_log_ratios
-from temperance.testing.enumeration import JointLaw, JointMatrix, Law, Table
+from temperance.testing.enumeration import JointLaw, JointMatrix, Law, Table, acceptance
 from temperance.testing.subsamples import Likelihood, Order, Terms, all_orders, ladder_table
 
 Pair = tuple[int, int]
@@ -105,7 +105,7 @@ def exchange_together(likelihood: Likelihood, sizes: Sequence[int], pairs: Pairs
     weights = np.array([_weights(ladder_table(likelihood, order, sizes)) for order in orders])
     place = {order: at for at, order in enumerate(orders)}
     there = [place[exchanged(order, pairs)] for order in orders]
-    chance = np.exp(np.minimum(weights[there] - weights, 0.0))
+    chance = acceptance(weights[there] - weights)
     entries = _reordered(sizes[-1], pairs, chance) + _reordered(sizes[-1], [], 1.0 - chance)
     return _at_each_point(entries)
 
@@ -152,7 +152,7 @@ def _acceptances(
         ratios = jax.vmap(jax.vmap(lambda x, y: log_ratios(x, y, tuple(sizes), one, two)))(
             jnp.asarray(at_first), jnp.asarray(at_second)
         )
-    return np.exp(np.minimum(np.asarray(ratios), 0.0))
+    return acceptance(np.asarray(ratios))
 
 
 def _reordered(

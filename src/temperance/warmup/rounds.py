@@ -22,8 +22,7 @@ from temperance.engine.stage import Place, Stage
 from temperance.ladders.ladder import AbstractLadder
 from temperance.ladders.starting_points import starting_points
 from temperance.moves.move import AbstractMove, Params
-from temperance.programs.random_streams import Stage as Streams
-from temperance.programs.random_streams import stream
+from temperance.programs.random_streams import Stage as Streams, stream
 from temperance.warmup.adaptation import Adaptation, begin, learn_factor, rounds
 
 

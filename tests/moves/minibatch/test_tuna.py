@@ -13,8 +13,7 @@ from jaxtyping import Array
 from scipy import stats
 from tests.moves.minibatch import broken_tuna as broken
 from tests.moves.minibatch.tall_rows import DESIGN, NUM_ROWS, Law, make_problem, statistics_of
-from tests.shared.counted_rows import count_rows
-from tests.shared.counted_rows import terms as counted_terms
+from tests.shared.counted_rows import count_rows, terms as counted_terms
 
 import temperance as tp
 from temperance._types import Key, Point

@@ -26,13 +26,12 @@ from jaxtyping import Array, Float
 
 from temperance._types import Key, Point, Scalar
 from temperance.ladders.ladder import Rung, weighted
+from temperance.moves.accept import Tried, accept_or_stay
 from temperance.moves.fast_slow.fast_variables import checked_fast
 from temperance.moves.fast_slow.random_walk import (
     FAST_TARGET,
     AbstractRemembering,
-    Tried,
     Walker,
-    chosen,
     fast_update,
     stride,
 )
@@ -99,7 +98,7 @@ class Dragging(AbstractRemembering):
         log_ratio = self.log_ratio(jnp.concatenate([logs(first)[None], path]))
         remembers = point.memory is not None
         there = halves.point(aim, end.fast, end.values[1], aim_cache if remembers else None)
-        kept, tried = chosen(
+        kept, tried = accept_or_stay(
             uniform[0], log_ratio, jnp.zeros_like(log_ratio), there, point._replace(gradients=None)
         )
         count = jnp.asarray(made + 1)

@@ -18,16 +18,16 @@ from jaxtyping import Array
 from temperance._types import Key, Point
 from temperance.errors import MoveError
 from temperance.ladders.ladder import Rung, weighted
+from temperance.moves.accept import Tried
 from temperance.moves.combine import alternate
 from temperance.moves.fast_slow.fast_variables import AbstractFastSlow, checked_fast
 from temperance.moves.fast_slow.random_walk import (
     FAST_TARGET,
-    Tried,
     Walker,
     fast_update,
     stride,
 )
-from temperance.moves.move import AbstractMove, Info, Params
+from temperance.moves.move import AbstractMove, Info, Params, info_of
 from temperance.moves.options import checked_step
 from temperance.problems.checks import check_count
 from temperance.problems.layout import Layout
@@ -71,15 +71,8 @@ class FastUpdates(AbstractFastSlow):
         start = Walker(halves.fast, point.components)
         each = (normals.reshape(self.times, -1), uniforms)
         end, tried = jax.lax.scan(update, start, each)
-        one = jnp.asarray(1)
-        return halves.point(halves.slow, end.fast, end.values, point.memory), Info(
-            jnp.mean(tried.acceptance)[None],
-            jnp.any(tried.accepted),
-            jnp.asarray(False),
-            one,
-            one,
-            jnp.any(tried.lost),
-        )
+        moved = halves.point(halves.slow, end.fast, end.values, point.memory)
+        return moved, info_of(tried, jnp.asarray(1))
 
 
 def extra_updates(

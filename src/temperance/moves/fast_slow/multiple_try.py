@@ -30,8 +30,8 @@ from jaxtyping import Array, Float
 from temperance._types import Key, Point, Scalar
 from temperance.errors import ArgumentError, MoveError
 from temperance.ladders.ladder import Rung
-from temperance.moves.fast_slow.random_walk import chosen
-from temperance.moves.move import AbstractMove, Info, Params, colour
+from temperance.moves.accept import accept_or_stay
+from temperance.moves.move import AbstractMove, Info, Params, colour, info_of
 from temperance.moves.options import checked_metric, checked_step
 from temperance.problems.checks import check_count
 from temperance.problems.problem import Base
@@ -84,16 +84,10 @@ class MultipleTry(AbstractMove):
             logs, against, tries[choice], jnp.append(others_back, own_back)
         )
         uniform = jax.random.uniform(key_accept, dtype=flat.dtype)
-        kept, tried = chosen(uniform, logsumexp(log_tries), self.standing(log_against), there, here)
-        count = jnp.asarray(2 * self.members - 1)
-        return kept, Info(
-            tried.acceptance[None],
-            tried.accepted,
-            jnp.asarray(False),
-            count,
-            count,
-            tried.lost,
+        kept, tried = accept_or_stay(
+            uniform, logsumexp(log_tries), self.standing(log_against), there, here
         )
+        return kept, info_of(tried, jnp.asarray(2 * self.members - 1))
 
     def standing(self, log_against: Logs) -> Scalar:
         """What the tries have to beat; the last of them is the current point's."""

@@ -29,9 +29,10 @@ from jaxtyping import Array, Float
 from temperance._types import Key, Point, Scalar
 from temperance.errors import MoveError
 from temperance.ladders.ladder import Rung, weighted
+from temperance.moves.accept import Tried, accept_or_stay
 from temperance.moves.fast_slow.fast_variables import AbstractFastSlow, Halves, Slow, checked_fast
 from temperance.moves.fast_slow.multiple_try import checked_base
-from temperance.moves.fast_slow.random_walk import FAST_TARGET, Tried, chosen, stride
+from temperance.moves.fast_slow.random_walk import FAST_TARGET, stride
 from temperance.moves.fast_slow.two_stage import Cache
 from temperance.moves.move import AbstractMove, Info, Params
 from temperance.moves.options import checked_metric, checked_step
@@ -155,7 +156,7 @@ class Multiset(AbstractFastSlow):
         cache, members = halves.prepare(aim), state.kept.members
         there = State(aim, Kept(cache, members, halves.finish_all(cache, members)))
         log_there, log_here = (self._log_total(one.kept, rung) for one in (there, state))
-        return chosen(uniform[0], log_there, log_here, there, state)
+        return accept_or_stay(uniform[0], log_there, log_here, there, state)
 
     def _fast(
         self, key: Key, state: State, halves: Halves, rung: Rung, params: Params
@@ -177,7 +178,7 @@ class Multiset(AbstractFastSlow):
             log_there, log_here = (
                 self._log_total(one, rung) + self.base(one.members[j]) for one in (there, kept)
             )
-            return chosen(uniform, log_there, log_here, there, kept)
+            return accept_or_stay(uniform, log_there, log_here, there, kept)
 
         each = (normals.reshape(self.times, -1), *uniforms.reshape(2, self.times))
         kept, tried = jax.lax.scan(update, state.kept, each)

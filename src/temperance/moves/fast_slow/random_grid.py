@@ -27,15 +27,14 @@ from jaxtyping import Array, Int, PyTree
 
 from temperance._types import Key, Point
 from temperance.ladders.ladder import Rung, weighted
+from temperance.moves.accept import accept_or_stay
 from temperance.moves.fast_slow.fast_variables import checked_fast
 from temperance.moves.fast_slow.random_walk import (
     AbstractRemembering,
-    Tried,
     Walker,
-    chosen,
     stride,
 )
-from temperance.moves.move import Info, Params
+from temperance.moves.move import Info, Params, info_of
 from temperance.moves.options import checked_metric, checked_step
 from temperance.problems.checks import check_count
 from temperance.problems.layout import Layout
@@ -108,7 +107,9 @@ class RandomGrid(AbstractRemembering):
             stepped = here.fast + stride(fast, normals)
             there = Walker(stepped, halves.finish(entry, stepped))
             log_there, log_here = (weighted(rung.weights, w.values) for w in (there, here))
-            (index, here), tried = chosen(uniform, log_there, log_here, (aim, there), (index, here))
+            (index, here), tried = accept_or_stay(
+                uniform, log_there, log_here, (aim, there), (index, here)
+            )
             return (index, here, seen), tried
 
         start = (zero, Walker(halves.fast, point.components), Seen(slots, zero, zero))
@@ -119,18 +120,7 @@ class RandomGrid(AbstractRemembering):
             memory = jax.tree.map(lambda leaf: leaf[self.slot(index)], seen.slots)
         slow_end = halves.slow + index.astype(delta.dtype) * delta
         count = made + seen.greatest - seen.least
-        return halves.point(slow_end, end.fast, end.values, memory), _info(tried, count)
-
-
-def _info(tried: Tried, count: Array) -> Info:
-    return Info(
-        jnp.mean(tried.acceptance)[None],
-        jnp.any(tried.accepted),
-        jnp.asarray(False),
-        count,
-        count,
-        jnp.any(tried.lost),
-    )
+        return halves.point(slow_end, end.fast, end.values, memory), info_of(tried, count)
 
 
 def random_grid(

@@ -5,27 +5,18 @@ with a dense factor they walk by their own covariance, and with a diagonal one b
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from temperance._types import Point, Scalar
 from temperance.ladders.ladder import Rung
-from temperance.moves.accept import choose, decide
+from temperance.moves.accept import Tried, accept_or_stay
 from temperance.moves.fast_slow.fast_variables import AbstractFastSlow, Fast, Halves
 from temperance.moves.fast_slow.two_stage import Cache
 
 # Fast variables are few, and few are best moved farther than many.
 FAST_TARGET = 0.35
-
-
-class Tried(NamedTuple):
-    """How a proposal fared; `lost` says that it was where the density is zero."""
-
-    acceptance: Float[Array, "*times"]
-    accepted: Bool[Array, "*times"]
-    lost: Bool[Array, "*times"]
 
 
 class Walker(NamedTuple):
@@ -66,13 +57,4 @@ def fast_update(
 ) -> tuple[Walker, Tried]:
     """One Metropolis update of the fast variables, proposed at `stepped`."""
     there = Walker(stepped, evaluate(stepped))
-    return chosen(uniform, log_density(there.values), log_density(here.values), there, here)
-
-
-def chosen(
-    uniform: Scalar, log_there: Scalar, log_here: Scalar, there: Any, here: Any
-) -> tuple[Any, Tried]:
-    """What a Metropolis decision leaves of two states, with all that is known of them."""
-    decision = decide(uniform, log_there - log_here)
-    kept = choose(decision.accepted, there, here)
-    return kept, Tried(decision.probability, decision.accepted, ~jnp.isfinite(log_there))
+    return accept_or_stay(uniform, log_density(there.values), log_density(here.values), there, here)

@@ -21,6 +21,7 @@ rings' effective size. That error does not shrink with more draws.
 `EquiEnergyRung` (samplers/equi_energy_rung.py) is one rung of it.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -31,8 +32,8 @@ from jaxtyping import Array, Float, Int
 from temperance._types import Key, Point, Position
 from temperance.errors import ArgumentError, MoveError
 from temperance.ladders.energies import EnergyLadder
-from temperance.ladders.ladder import Rung, map_rungs
-from temperance.moves.move import AbstractMove, Info, Params
+from temperance.ladders.ladder import map_rungs
+from temperance.moves.move import AbstractMove, Info, Params, step_at
 from temperance.samplers.equi_energy.jumps import Jump, maybe_jump
 from temperance.samplers.equi_energy.reservoir import Reservoir, add, empty
 
@@ -120,7 +121,7 @@ class EquiEnergy(eqx.Module):
         key_move, key_jump = jax.random.split(key)
         moved, infos = map_rungs(
             self.ladder,
-            lambda rung, key, point, params: one_move(self.move, rung, key, point, params),
+            partial(step_at, self.move),
             0,
             jax.random.split(key_move, self.num_rungs),
             state.points,
@@ -196,12 +197,10 @@ def check_parts(ladder: Any, move: AbstractMove, jump_probability: float, capaci
         raise ArgumentError(f"capacity: wanted at least one state in a ring, got {capacity}")
 
 
-def one_move(
-    move: AbstractMove, rung: Rung, key: Key, point: Point, params: Params
-) -> tuple[Point, Info]:
-    """A step of the move, its info all arrays."""
-    point, info = move.step(key, point, rung, params)
-    return point, jax.tree.map(jnp.asarray, info)
+def at_one_rung(value: Array, rung: Int[Array, ""] | int, num_rungs: int) -> Array:
+    """With a rung axis: the value at its rung, and zeros at the others."""
+    here = (jnp.arange(num_rungs) == rung).reshape(-1, *(1,) * value.ndim)
+    return jnp.where(here, value[None], 0.0)
 
 
 def moves_told(info: Info) -> tuple[Array, ...]:

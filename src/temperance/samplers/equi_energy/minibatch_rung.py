@@ -35,7 +35,7 @@ from temperance.ladders.row_sums import Rows
 from temperance.moves.accept import choose, decide
 from temperance.moves.move import AbstractMove, Params
 from temperance.rows.batches import Batches
-from temperance.samplers.equi_energy.all_rungs import EquiEnergyInfo, check_parts
+from temperance.samplers.equi_energy.all_rungs import EquiEnergyInfo, at_one_rung, check_parts
 from temperance.samplers.equi_energy.batch_energies import BatchLadder, as_key
 from temperance.samplers.equi_energy.jumps import Jump, land
 from temperance.samplers.equi_energy.one_rung import EquiEnergyRungState
@@ -128,11 +128,8 @@ class MinibatchRung(eqx.Module):
         return state, EquiEnergyInfo._make([*told[:-1], slope, told[-1]])
 
     def _by_rung(self, value: Any) -> Array:
-        value = jnp.asarray(value, jnp.result_type(float))[None]
-        if self.tuning:
-            return value
-        here = (jnp.arange(self.num_rungs) == self.rung).reshape(-1, *(1,) * (value.ndim - 1))
-        return jnp.where(here, value, 0.0)
+        value = jnp.asarray(value, jnp.result_type(float))
+        return at_one_rung(value, 0 if self.tuning else self.rung, self.num_rungs)
 
     def _refreshed(self, key: Key, point: Point) -> tuple[Point, Array]:
         """The same position with the batch of another order, if that is accepted."""

@@ -14,13 +14,13 @@ from jaxtyping import Array, Int
 
 from temperance._types import Key, Point, Position
 from temperance.ladders.energies import EnergyLadder
-from temperance.moves.move import AbstractMove, Params
+from temperance.moves.move import AbstractMove, Params, step_at
 from temperance.samplers.equi_energy.all_rungs import (
     EquiEnergyInfo,
+    at_one_rung,
     check_parts,
     jumps_told,
     moves_told,
-    one_move,
 )
 from temperance.samplers.equi_energy.jumps import maybe_jump
 from temperance.samplers.equi_energy.reservoir import Reservoir, add, empty
@@ -72,7 +72,7 @@ class EquiEnergyRung(eqx.Module):
         """A move, perhaps a jump, and what is remembered of them."""
         key_move, key_jump = jax.random.split(key)
         params = jax.tree.map(lambda leaf: leaf[self.rung], self.params)
-        point, info = one_move(self.move, self.ladder.at(self.rung), key_move, state.point, params)
+        point, info = step_at(self.move, self.ladder.at(self.rung), key_move, state.point, params)
         # The hottest rung's rings to jump into are empty, and the rung below it does not exist.
         colder = jnp.maximum(self.rung, 1)
         point, tried, jumped = maybe_jump(
@@ -82,13 +82,10 @@ class EquiEnergyRung(eqx.Module):
         if own is not None:
             ring = self.ladder.ring(point.components)
             own = add(own, ring, point, state.num_steps >= self.burn_in)
-        here = jnp.arange(self.num_rungs) == self.rung
-
-        def at_rung(value: Array) -> Array:
-            mask = here.reshape(-1, *(1,) * value.ndim)
-            return jnp.where(mask, value.astype(info.acceptance.dtype)[None], 0.0)
-
-        told = [at_rung(a) for a in (*moves_told(info), tried, *jumps_told(jumped))]
+        told = [
+            at_one_rung(value.astype(info.acceptance.dtype), self.rung, self.num_rungs)
+            for value in (*moves_told(info), tried, *jumps_told(jumped))
+        ]
         state = EquiEnergyRungState(point, state.hotter, own, state.num_steps + 1)
         return state, EquiEnergyInfo._make([*told, None, None])
 

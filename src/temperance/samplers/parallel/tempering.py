@@ -16,6 +16,7 @@ after computing the ratio of x_m and x_{m-1}; as printed the target chain never 
 rung is updated, and the pair that was compared is the pair that is exchanged.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -27,7 +28,7 @@ from temperance._types import Key, Keys, Point, Position
 from temperance.errors import ArgumentError, MoveError, unknown_name
 from temperance.ladders.ladder import AbstractLadder, AbstractUniformLadder, Rung, map_rungs
 from temperance.ladders.prefix import PrefixLadder
-from temperance.moves.move import AbstractMove, Info, Params, refuse_few_rows
+from temperance.moves.move import AbstractMove, Info, Params, refuse_few_rows, step_at
 from temperance.programs.random_streams import Sweep, stream
 from temperance.samplers.parallel.lifted_swaps import lifted_swaps
 from temperance.samplers.parallel.refresh import exchange_rows
@@ -183,7 +184,7 @@ class ParallelTempering(eqx.Module):
         first = 0 if draw is None else 1
         moved = map_rungs(
             ladder,
-            lambda rung, key, point, params: self._move(rung, key, point, params),
+            partial(step_at, self.move),
             first,
             keys[first:],
             *jax.tree.map(lambda leaf: leaf[first:], (points, self.params)),
@@ -204,10 +205,6 @@ class ParallelTempering(eqx.Module):
         """A new point, with what the move keeps beside it."""
         point = evaluate(position, gradient=self._gradient)
         return self.move.remember(point, self.ladder.at(0))
-
-    def _move(self, rung: Rung, key: Key, point: Point, params: Params) -> tuple[Point, Info]:
-        point, info = self.move.step(key, point, rung, params)
-        return point, jax.tree.map(jnp.asarray, info)
 
     def _swap(
         self, ladder: AbstractLadder, key: Key, points: Point, parity: Int[Array, ""]
