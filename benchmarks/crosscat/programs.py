@@ -17,13 +17,13 @@ sys.path.append(str(Path(__file__).parents[2] / "studies" / "subsample_annealing
 
 from census import census
 
-from temperance.crosscat.categorical_table import change_counts, find_slots
-from temperance.crosscat.cells import Cells
-from temperance.crosscat.clusters import seat
-from temperance.crosscat.features import Features
-from temperance.crosscat.schema import Column, Schema
-from temperance.crosscat.table import Table
-from temperance.crosscat.view import Ground, View
+from temperance.crosscat.encoding.cells import Cells
+from temperance.crosscat.encoding.features import Features
+from temperance.crosscat.encoding.table import Table
+from temperance.crosscat.frames.schema import Column, Schema
+from temperance.crosscat.views.categorical_statistics import change_counts, find_slots
+from temperance.crosscat.views.clusters import seat
+from temperance.crosscat.views.view import Ground, View
 
 ALPHA, DISCOUNT, WEIGHT = 1.0, 0.1, 0.5
 NUM_COLUMNS = 68

@@ -25,7 +25,7 @@ COLUMNS = ("clusters", "what", "value", "unit", "goal")
 PACKAGES = ("numba", "llvmlite", "numpy")
 GOALS = {30: 1.3, 100: 0.9}
 COLD_GOAL, WARM_GOAL = 25.0, 2.0
-IMPORTS = "import temperance.crosscat.estimator, temperance.crosscat.fitting"
+IMPORTS = "import temperance.crosscat.estimator, temperance.crosscat.annealing.fitting"
 TEXT = """\
 One view of 68 categorical columns and {num_rows:,} rows (`studies/subsample_annealing/census.py`), one core, CPU
 time: the least over rounds in which all take turns. A *row step* is: leave, be scored against every cluster, draw one,

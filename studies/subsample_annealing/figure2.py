@@ -9,7 +9,7 @@ from experiment import Experiment, Result, write_csv
 from sections import table
 from urn_runs import FINE_BINS, NUM_BINS, Rows, coarse, distances, run_urns, urns_of
 
-from temperance.crosscat.urns import STRATEGIES
+from temperance.testing.urns.model import STRATEGIES
 
 mpl.use("agg")
 import matplotlib.pyplot as plt

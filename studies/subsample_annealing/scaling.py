@@ -11,8 +11,8 @@ from scipy.sparse.linalg import eigsh
 from sections import table
 from urn_runs import CHURNS, NUM_BINS, Rows, distances, run_urns, urns_of
 
-from temperance.crosscat.bimodal import TwoModeEnergy
-from temperance.testing import urns as enumerated
+from temperance.testing.bimodal import TwoModeEnergy
+from temperance.testing.urns import enumeration as enumerated
 
 SIZES, LARGE = (50, 100, 200, 400), (1600,)
 NAMES = (

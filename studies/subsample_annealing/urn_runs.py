@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from experiment import Experiment, Result
 
-from temperance.crosscat.urns import STRATEGIES, TwoUrns, distance, floor
+from temperance.testing.urns.model import STRATEGIES, TwoUrns, distance, floor
 
 PASSES, NUM_BINS, FINE_BINS = 10, 20, 40
 CHURNS = {

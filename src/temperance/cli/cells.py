@@ -72,7 +72,7 @@ def check_written(path: Path | None, option: str = "--out") -> None:
 
 def read_frame(path: Path, schema: Any) -> Any:
     """A file as a pandas frame; columns that are text in `schema` stay text."""
-    from temperance.crosscat.table_files import is_parquet, read_csv
+    from temperance.crosscat.frames.table_files import is_parquet, read_csv
 
     if is_parquet(path):
         import pandas as pd

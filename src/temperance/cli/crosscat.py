@@ -112,8 +112,8 @@ def fit(
     from rich.console import Console
 
     from temperance.crosscat import estimator
-    from temperance.crosscat.frames import open_frame
-    from temperance.crosscat.guess import guess_schema
+    from temperance.crosscat.encoding.schema_inference import guess_schema
+    from temperance.crosscat.frames.frame import open_frame
 
     opened = open_frame(table)
     schema = guess_schema(opened, kinds)

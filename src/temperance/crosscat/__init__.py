@@ -1,4 +1,7 @@
-"""Cross-categorization: which columns of a table belong together, and which rows alike in them."""
+"""Cross-categorization: which columns of a table belong together, and which rows alike in them.
+
+The public names are listed in `__init__.pyi`, and imported when they are first used.
+"""
 
 import lazy_loader
 

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from temperance.crosscat.frames import OpenFrame, open_frame
-from temperance.crosscat.guess import guess_schema
-from temperance.crosscat.plain import Plain
-from temperance.crosscat.schema import Schema
-from temperance.crosscat.seeds import seed_sequence
+from temperance.crosscat.encoding.schema_inference import guess_schema
+from temperance.crosscat.frames.frame import OpenFrame, open_frame
+from temperance.crosscat.frames.schema import Schema
+from temperance.crosscat.frames.typed_column import TypedColumn
+from temperance.crosscat.random_state import seed_sequence
 from temperance.errors import ArgumentError
 
 
@@ -101,9 +101,9 @@ def deal(num_rows: int, folds: int, random_state: Any) -> NDArray[np.int64]:
 def take(opened: OpenFrame, rows: NDArray[np.int64]) -> OpenFrame:
     """Some rows of a table, still read column by column."""
 
-    def read(name: str) -> Plain:
-        plain = opened.read(name)
-        missing = None if plain.missing is None else plain.missing[rows]
-        return replace(plain, values=plain.values[rows], missing=missing)
+    def read(name: str) -> TypedColumn:
+        typed = opened.read(name)
+        missing = None if typed.missing is None else typed.missing[rows]
+        return replace(typed, values=typed.values[rows], missing=missing)
 
     return replace(opened, num_rows=len(rows), read=read)

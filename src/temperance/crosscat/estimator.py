@@ -18,24 +18,24 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
-from temperance.crosscat.answering import Answers
-from temperance.crosscat.asking import Asked
-from temperance.crosscat.caller import as_table, has_names, with_target
-from temperance.crosscat.encode import encode
-from temperance.crosscat.frames import open_frame
-from temperance.crosscat.model_file import Fitted, read_fitted, write_fitted
-from temperance.crosscat.posterior import Posterior
-from temperance.crosscat.seeds import seed_sequence
-from temperance.crosscat.table import Table, make_table
+from temperance.crosscat.encoding.encoder import encode
+from temperance.crosscat.encoding.table import Table, make_table
+from temperance.crosscat.files.model_file import Fitted, read_fitted, write_fitted
+from temperance.crosscat.frames.frame import open_frame
+from temperance.crosscat.frames.sklearn_input import as_table, has_names, with_target
+from temperance.crosscat.questions.posterior import Posterior
+from temperance.crosscat.questions.queries import Queries
+from temperance.crosscat.questions.query_mixin import QueryMixin
+from temperance.crosscat.random_state import seed_sequence
 from temperance.errors import ArgumentError, FileFormatError
 
 
 def kernels() -> Any:
     """The module that fits, which compiles: it is imported when a model is first fitted."""
-    return import_module("temperance.crosscat.fitting")
+    return import_module("temperance.crosscat.annealing.fitting")
 
 
-class TableModel(Answers, BaseEstimator):
+class TableModel(QueryMixin, BaseEstimator):
     """What the models share: fitting, appending rows, saving and loading."""
 
     model: ClassVar[str]
@@ -133,7 +133,7 @@ class TableModel(Answers, BaseEstimator):
     ) -> "TableModel":
         """Learn from more rows, from the states as they are, by the columns' old kinds."""
         check_is_fitted(self, "states_")
-        *seeds, dither = seed_sequence(self._asked.rng).spawn(len(self.states_) + 1)
+        *seeds, dither = seed_sequence(self._queries.rng).spawn(len(self.states_) + 1)
         rows = encode(as_table(frame), self.schema_, np.random.default_rng(dither), partial=True)
         old = self._fitted
         table, states = kernels().append_rows(
@@ -151,7 +151,7 @@ class TableModel(Answers, BaseEstimator):
             kept=tuple(state.arrays() for state in states),
             traces=tuple(state.trace for state in states),
         )
-        return self._keep(fitted, self._asked.rng)
+        return self._keep(fitted, self._queries.rng)
 
     def fit_transform(self, frame: Any, y: Any = None) -> Any:
         """`fit`, then `transform`."""
@@ -164,7 +164,7 @@ class TableModel(Answers, BaseEstimator):
         told = {
             "class": type(self).__name__,
             "params": {name: _plain(value) for name, value in self.get_params().items()},
-            "rng": self._asked.rng.bit_generator.state,
+            "rng": self._queries.rng.bit_generator.state,
         }
         write_fitted(path, self._fitted, told)
 
@@ -188,7 +188,7 @@ class TableModel(Answers, BaseEstimator):
         posterior = Posterior(table.schema, table.features, fitted.states)
         names = table.schema.names
         self._fitted = fitted
-        self._asked = Asked(posterior, rng, fitted.target, fitted.backend)
+        self._queries = Queries(posterior, rng, fitted.target, fitted.backend)
         self.schema_ = table.schema
         self.states_ = fitted.states
         self.trace_ = fitted.trace_table()

@@ -12,7 +12,6 @@ from temperance.testing import (
     refreshes,
     subsamples,
     tables,
-    urns,
 )
 from temperance.testing.constant_swaps import ConstantSwaps, ResetToRung
 from temperance.testing.invariance import Verdict, invariance, reversibility, sequential
@@ -51,5 +50,4 @@ __all__ = [
     "subsamples",
     "tables",
     "two_modes",
-    "urns",
 ]
