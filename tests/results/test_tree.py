@@ -14,7 +14,8 @@ from tests.shared import small_runs
 from tests.shared.small_runs import assert_identical, run, uninterrupted
 
 import temperance as tp
-from temperance.results.tree import _log_densities, log_evidence
+from temperance.methods.report.evidence import log_densities
+from temperance.results.tree import log_evidence
 
 CHAINS, DRAWS = small_runs.SHORT["num_chains"], small_runs.SHORT["num_draws"]
 
@@ -249,9 +250,9 @@ def test_a_component_of_weight_zero_counts_nothing_even_where_it_is_infinite():
     weights = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])
     components = np.random.default_rng(0).normal(size=(2, 4, 3, 2))
     expected = np.einsum("tdkc,jc->tdkj", components, weights)
-    np.testing.assert_allclose(_log_densities(components, weights), expected)
+    np.testing.assert_allclose(log_densities(components, weights), expected)
     components[0, 1, 2, 1] = -np.inf
-    found = _log_densities(components, weights)
+    found = log_densities(components, weights)
     impossible = found[0, 1, 2]
     assert impossible[0] == components[0, 1, 2, 0]
     assert np.isneginf(impossible[1:]).all()

@@ -229,4 +229,4 @@ def test_notes_of_the_last_round_are_those_of_the_draws(tmp_path: Path) -> None:
     tree = run("pt", checkpoint=tmp_path / "run.zarr")
     last = max((tmp_path / "run.zarr").glob("block-*"))
     notes: dict[str, Any] = json.loads((last / "zarr.json").read_text())["attributes"]["notes"]
-    np.testing.assert_array_equal(notes["betas"], tree["tempering"]["beta"])
+    np.testing.assert_array_equal(notes["rungs"]["betas"], tree["tempering"]["beta"])
