@@ -14,8 +14,8 @@ from tests import broken_ensemble as broken
 import temperance as tp
 from temperance._types import Key
 from temperance.ladders.ladder import SingleRung
+from temperance.moves.fast_slow import base_measures
 from temperance.moves.fast_slow.ensemble import Ensemble, ensemble
-from temperance.moves.fast_slow.fast_variables import base_measures
 from temperance.moves.move import AbstractMove
 from temperance.samplers.continuous import GibbsTempering
 from temperance.samplers.plain import Plain, PlainState
