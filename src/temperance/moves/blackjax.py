@@ -52,7 +52,7 @@ class BlackjaxMove(AbstractMove):
     uses_gradient: bool = eqx.field(static=True, default=False)
 
     @property
-    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def references(self) -> tuple[str, ...]:
         return ("blackjax2024", *REFERENCES.get(self.name, ()))
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:

@@ -45,7 +45,7 @@ class Repeat(AbstractMove):
         return replace(self, move=self.move.placed(problem, layout))
 
     @property
-    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def references(self) -> tuple[str, ...]:
         return self.move.references
 
     @property
@@ -149,7 +149,7 @@ class Alternate(AbstractMove):
         return replace(self, first=first, second=second)
 
     @property
-    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def references(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.first.references + self.second.references))
 
     @property

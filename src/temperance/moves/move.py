@@ -13,7 +13,7 @@ isotropic.
 import abc
 import math
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -113,7 +113,7 @@ class AbstractMove(eqx.Module):
     """Whether a state is more than its position: what a point remembers cannot be made anew."""
     gathers = False
     """Whether a step lands on one of several states, of which a draw keeps them all."""
-    references: ClassVar[tuple[str, ...]] = ()
+    references = tuple[str, ...]()
     """Keys of the papers behind it, for `cite`."""
 
     def placed(self, problem: Problem | Target, layout: Layout) -> "AbstractMove":

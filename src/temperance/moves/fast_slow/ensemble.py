@@ -84,7 +84,7 @@ class Ensemble(AbstractFastSlow):
     gathers = True
 
     @property
-    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def references(self) -> tuple[str, ...]:
         return ("neal2010", *self.update.references)
 
     @property

@@ -106,7 +106,7 @@ class Delayed(AbstractMove):
     branches = True
 
     @property
-    def references(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def references(self) -> tuple[str, ...]:
         return ("christen2005", *self.first.references)
 
     def longest_steps(self) -> tuple[float, ...]:

@@ -19,7 +19,7 @@ exp(c^2 Var(mean_S l(x)) / 2).
 That tilt is small for alpha < 1/2; `corrected` takes most of it out of f.
 """
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -65,7 +65,7 @@ class PseudoMarginal(AbstractBatchMove):
     uses_gradient: bool = eqx.field(static=True, default=False)
 
     keeps_memory = True
-    noise: ClassVar[str] = "pseudo-marginal"
+    noise = "pseudo-marginal"
     references = ("li2017", "andrieu2009")
 
     def remember(self, point: Point, rung: Rung) -> Point:
