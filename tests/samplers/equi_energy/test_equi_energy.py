@@ -453,7 +453,7 @@ def test_draws_are_appended(whole: Any, tmp_path: Path) -> None:
         ({"max_temperature": 0.1}, "temperature above 1"),
         ({"max_temperature": True}, "temperature above 1"),
         ({"temperatures": [1.0, 5.0]}, "decreasing"),
-        ({"temperatures": [5.0, 1.0], "hottest": 3.0}, "give one"),
+        ({"temperatures": [5.0, 1.0], "max_temperature": 3.0}, "give one"),
         ({"temperatures": [5.0, 1.0], "num_rungs": 3}, "num_rungs is 3, but there are 2 temp"),
         ({"levels": [5.0]}, "give temperatures too"),
         ({"temperatures": [5.0, 2.0, 1.0], "levels": [1.0, 5.0]}, "decrease"),
