@@ -40,6 +40,7 @@ STREAMS = {
     "warm": random_streams.Run.WARM,
     "draw": random_streams.Run.DRAW,
     "fill": random_streams.Run.FILL,
+    "temper": random_streams.Run.TEMPER,
 }
 
 

@@ -21,6 +21,7 @@ from temperance.methods import (
     mintee,
     plain,
     pt,
+    smc,
     spt,
     st,
     stt,
@@ -48,7 +49,7 @@ __all__ = [
 ]  # fmt: skip
 
 # In the order in which they are shown.
-BUILT_IN = (plain, pt, spt, tt, stt, joint_ct, gibbs_ct, st, ais, bdmc, mint, mintee, ee)
+BUILT_IN = (plain, pt, spt, tt, stt, joint_ct, gibbs_ct, st, ais, bdmc, smc, mint, mintee, ee)
 METHODS: dict[str, Method] = {}
 
 

@@ -26,6 +26,7 @@ class Run(IntEnum):
     WARM = 1
     DRAW = 2
     FILL = 3
+    TEMPER = 4
     # No run has both: an anneal that chooses betas by conditional ESS leaves no rows out.
     ROWS = 2**31 - 2
     BETAS = 2**31 - 2

@@ -304,4 +304,39 @@ REFERENCES = {
   pages = {249--265},
   year = {2000}
 }""",
+    "delmoral2006": """@article{delmoral2006,
+  author = {Del Moral, Pierre and Doucet, Arnaud and Jasra, Ajay},
+  title = {Sequential {Monte} {Carlo} samplers},
+  journal = {Journal of the Royal Statistical Society: Series B},
+  volume = {68},
+  number = {3},
+  pages = {411--436},
+  year = {2006}
+}""",
+    "dau2022": """@article{dau2022,
+  author = {Dau, Hai-Dang and Chopin, Nicolas},
+  title = {Waste-free sequential {Monte} {Carlo}},
+  journal = {Journal of the Royal Statistical Society: Series B},
+  volume = {84},
+  number = {1},
+  pages = {114--148},
+  year = {2022}
+}""",
+    "zhou2016": """@article{zhou2016,
+  author = {Zhou, Yan and Johansen, Adam M. and Aston, John A. D.},
+  title = {Toward automatic model comparison: an adaptive sequential {Monte} {Carlo} approach},
+  journal = {Journal of Computational and Graphical Statistics},
+  volume = {25},
+  number = {3},
+  pages = {701--726},
+  year = {2016}
+}""",
+    "douc2005": """@inproceedings{douc2005,
+  author = {Douc, Randal and Capp{\\'e}, Olivier},
+  title = {Comparison of resampling schemes for particle filtering},
+  booktitle = {Proceedings of the 4th International Symposium on Image and Signal Processing and
+               Analysis},
+  pages = {64--69},
+  year = {2005}
+}""",
 }
