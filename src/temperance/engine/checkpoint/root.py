@@ -9,7 +9,8 @@ from temperance.engine.fingerprint import differences
 from temperance.errors import CheckpointError
 
 FORMAT = "temperance checkpoint"
-VERSION = 1
+# Goes up when what a checkpoint holds is of another form.
+VERSION = 2
 
 
 def check_ours(path: Path) -> None:
@@ -43,8 +44,9 @@ def _read_root(path: Path) -> dict[str, str]:
         raise _foreign(path, f"its format is {named!r}")
     if version != VERSION:
         raise CheckpointError(
-            f"the checkpoint {path} has format version {version}, this temperance reads "
-            f"{VERSION}: use the temperance that wrote it, or choose another path"
+            f"the checkpoint {path} was written by another version of temperance (format version "
+            f"{version}, this one has {VERSION}), whose runs cannot be continued here: use the "
+            "version that wrote it, choose another path, or delete that path to start anew"
         )
     return fingerprint
 
