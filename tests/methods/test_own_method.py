@@ -164,7 +164,7 @@ def test_a_name_that_is_taken_is_refused(name: str) -> None:
 def test_what_is_no_method_is_not_registered() -> None:
     known = dict(methods.METHODS)
     with pytest.raises(ArgumentError, match="method: wanted a Method, got"):
-        methods.register(prepare)  # pyright: ignore[reportArgumentType]
+        methods.register(prepare)
     assert known == methods.METHODS
 
 
