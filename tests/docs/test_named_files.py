@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 ROOTS = ("", "src/temperance", "tests", "studies", "benchmarks")
 PARTS = ("src", "tests", "studies", "benchmarks", "examples")
 # A reader's own file, what a test shows, and a file that every folder of one kind has.
-NOBODYS = {"model.py", "file.py", "run.py", "broken.py", "broken_<subject>.py"}
+NOBODYS = {"model.py", "file.py", "run.py", "broken.py"}
 IN_BACKTICKS = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 LINKED = re.compile(r"\]\(([^)\s]+)\)")
 FILE = re.compile(r"[\w./*<>-]*[\w>]\.py\b")
@@ -48,8 +48,9 @@ def meant(name: str, folder: Path) -> list[Path]:
 
 def missing(text: str, folder: Path) -> list[str]:
     """What a text names that is not there, or could be one of several."""
-    names = dict.fromkeys(names_of_files(text))
-    return [name for name in names if name not in NOBODYS and len(meant(name, folder)) != 1]
+    found = dict.fromkeys(names_of_files(text))
+    names = (name for name in found if name not in NOBODYS and "<" not in name)
+    return [name for name in names if len(meant(name, folder)) != 1]
 
 
 def misplaced(text: str, folder: Path) -> list[str]:
@@ -78,6 +79,12 @@ def names_in(path: Path) -> set[str]:
     return found
 
 
+def broken_links(text: str, folder: Path) -> list[str]:
+    """Links to files of the checkout that are not there."""
+    links = (link.split("#")[0] for link in LINKED.findall(text) if "://" not in link)
+    return [link for link in links if link and not (folder / link).exists()]
+
+
 per_page = pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 
 
@@ -89,6 +96,16 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
 @per_page
 def test_what_a_page_places_in_a_file_is_there(page: Path) -> None:
     assert misplaced(page.read_text(), page.parent) == []
+
+
+@per_page
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    assert broken_links(page.read_text(), page.parent) == []
+
+
+def test_a_link_to_nowhere_is_found() -> None:
+    text = "[a](papers.md) [b](papers.md#here) [c](paper.md) [d](https://example.org/x) [e](#up)"
+    assert broken_links(text, ROOT / "docs") == ["paper.md"]
 
 
 @pytest.mark.parametrize(
