@@ -19,6 +19,7 @@ FILE = re.compile(r"[\w./*<>-]*[\w>]\.py\b")
 # `name` and `other` in `path.py`
 PLACED = re.compile(r"((?:`[^`\n]+`(?:, | and )?)+) in (`[\w/]+\.py`(?:(?:, | and )`[\w/]+\.py`)*)")
 NAME = re.compile(r"`(?:\w+\.)*(\w+)`")
+DOTTED = re.compile(r"\btemperance(?:\.[A-Za-z_]\w*)+\b(?!\.\w)")
 
 
 def pages() -> list[Path]:
@@ -66,8 +67,8 @@ def misplaced(text: str, folder: Path) -> list[str]:
     return found
 
 
-def names_in(path: Path) -> set[str]:
-    """Everything that a file defines: functions, classes, variables, fields and arguments."""
+def names_in(path: Path, *, imported: bool = False) -> set[str]:
+    """Everything that a file defines: classes, functions, variables, arguments; or offers."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -76,7 +77,24 @@ def names_in(path: Path) -> set[str]:
             found.add(node.id)
         elif isinstance(node, ast.arg):
             found.add(node.arg)
+        elif imported and isinstance(node, ast.ImportFrom):
+            found |= {alias.asname or alias.name for alias in node.names}
     return found
+
+
+def unknown_modules(text: str) -> list[str]:
+    """Dotted names of the package that are neither a module, nor something in one."""
+    return [name for name in dict.fromkeys(DOTTED.findall(text)) if not known(name)]
+
+
+def known(dotted: str) -> bool:
+    """Whether a dotted name is a folder, a file, or a name that one of these has or offers."""
+    *parts, last = dotted.split(".")
+    path = ROOT / "src" / Path(*parts)
+    if (path / last).is_dir() or (path / f"{last}.py").is_file():
+        return True
+    homes = [path.with_suffix(".py"), path / "__init__.py", path / "__init__.pyi"]
+    return any(home.is_file() and last in names_in(home, imported=True) for home in homes)
 
 
 def broken_links(text: str, folder: Path) -> list[str]:
@@ -96,6 +114,23 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
 @per_page
 def test_what_a_page_places_in_a_file_is_there(page: Path) -> None:
     assert misplaced(page.read_text(), page.parent) == []
+
+
+@per_page
+def test_modules_that_a_page_names_exist(page: Path) -> None:
+    assert unknown_modules(page.read_text()) == []
+
+
+def test_a_module_that_is_not_there_is_found() -> None:
+    right = "`temperance.moves`, `temperance.moves.hmc`, temperance.moves.hmc.hmc. `temperance.hmc`"
+    assert unknown_modules(right) == []
+    wrong = [
+        "temperance.mooves",
+        "temperance.moves.hcm",
+        "temperance.moves.hmc.mala_",
+        "temperance.x",
+    ]
+    assert unknown_modules(" ".join(wrong)) == wrong
 
 
 @per_page
@@ -128,6 +163,7 @@ def test_a_file_that_is_not_there_is_found(text: str, found: list[str]) -> None:
         ("`hmc` in `moves/hmc.py`", []),
         ("`decide` and `Decision` in `moves/accept.py`", []),
         ("`decide`, `mala` in `moves/accept.py`", ["mala in moves/accept.py"]),
+        ("`decide` in `moves/accept.py`, `hmc` in `moves/mala.py`", ["hmc in moves/mala.py"]),
         ("`PrefixLadder.mala` in `ladders/prefix.py`", ["mala in ladders/prefix.py"]),
     ],
 )
