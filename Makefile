@@ -7,6 +7,8 @@ VENV ?= .venv
 WORKERS ?= 2
 # More arguments for pytest, e.g. make test ARGS="-k swap -x"
 ARGS ?=
+# Which golden draws to compare, as a regular expression, e.g. make golden BASE=main CASES=^pt
+CASES ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
@@ -15,7 +17,7 @@ READY_ALL := $(VENV)/.ready-all
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types pytest test-slow bench studies docs venv constraints changelog clean
+.PHONY: help demo test lint types pytest test-slow bench studies docs reference golden venv constraints changelog clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -53,6 +55,19 @@ studies: $(READY_ALL) ## every paper's tables and figures again
 
 docs: $(READY_ALL) ## the documentation, into site/
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
+
+reference: $(READY) ## write the methods' options into their reference page
+	$(BIN)/python -m temperance.cli.method_tables docs/reference/methods.md
+
+golden: $(READY) ## compare draws with those of a commit, bit for bit: make golden BASE=main
+	@test -n "$(BASE)" || { echo "say which commit to compare with: make golden BASE=main"; exit 2; }
+	@set -e; folder=$$(mktemp -d); \
+	trap 'git worktree remove --force "$$folder/base"; rm -rf "$$folder"' EXIT; \
+	git worktree add --quiet --detach "$$folder/base" "$(BASE)"; \
+	golden="$(abspath $(BIN)/python) -m tests.golden"; \
+	PYTHONPATH="$$folder/base/src:$$PWD" $$golden record "$$folder/old.json" "$(CASES)"; \
+	PYTHONPATH="$$PWD/src:$$PWD" $$golden record "$$folder/new.json" "$(CASES)"; \
+	$$golden compare "$$folder/old.json" "$$folder/new.json"
 
 venv: $(READY_ALL) ## a .venv with every extra
 

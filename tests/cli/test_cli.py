@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import temperance as tp
 from temperance.cli import INTERRUPTED, MISTAKE, app
 from temperance.cli.arguments import load_problem, parse_move, parse_settings
-from temperance.engine.options import words_of
+from temperance.engine.options import described
 from temperance.errors import ArgumentError, UnknownNameError
 from temperance.methods import METHODS
 
@@ -73,8 +73,10 @@ def test_methods_lists_every_method_and_option():
     said = call("methods").output
     for method in METHODS.values():
         assert method.name in said
-        for name in (*words_of(method.options), *method.references):
+        for name in (*(one.name for one in described(method.options)), *method.references):
             assert name in said
+    assert "scheme=deo  swaps" in said
+    assert "=None" not in said
 
 
 def test_every_keyword_of_sample_has_its_option():

@@ -154,16 +154,23 @@ def methods() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from temperance.engine.options import words_of
+    from temperance.engine.options import described
     from temperance.methods import METHODS
     from temperance.moves.named import MOVES
 
     table = Table(
-        "method", "what it is", "options (--set name=value)", "log Z", "papers", show_lines=True
+        "method",
+        "what it is",
+        "options and defaults (--set name=value)",
+        "log Z",
+        "papers",
+        show_lines=True,
     )
     for method in METHODS.values():
-        known = words_of(method.options)
-        options = "\n".join(f"[bold]{name}[/]  {words}" for name, words in known.items())
+        options = "\n".join(
+            f"[bold]{one.name}[/]{'' if one.default is None else f'={one.default}'}  {one.words}"
+            for one in described(method.options)
+        )
         table.add_row(
             f"[bold]{method.name}[/]", method.summary, options or "-",
             "yes" if method.report.gives_evidence else "no", "\n".join(method.references) or "-",

@@ -14,7 +14,7 @@ method chooses, and is not checked.
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any
 
 from temperance._types import Options
@@ -31,19 +31,41 @@ def option(
     *,
     formerly: str = "",
     traced: bool = False,
+    kind: str = "",
 ) -> Any:
     """A field of a method's options.
 
     `formerly` is a deprecated name that still works. `traced` says that the value is a function or
-    made into one, which the run's identity holds as such (`Shared.functions`).
+    made into one, which the run's identity holds as such (`Shared.functions`). `kind` names the
+    type where the annotation does not.
     """
-    about = {"help": words, "check": check, "formerly": formerly, "traced": traced}
+    about = {"help": words, "check": check, "formerly": formerly, "traced": traced, "kind": kind}
     return field(default=default, metadata=about)
 
 
-def words_of(options: type) -> dict[str, str]:
-    """What each option is, by name."""
-    return {one.name: one.metadata["help"] for one in fields(options)}
+@dataclass(frozen=True)
+class Described:
+    """An option as a page shows it. Where the default is None, the words say what that means."""
+
+    name: str
+    kind: str
+    default: Any
+    words: str
+
+
+def described(options: type) -> list[Described]:
+    """What each option is, as it was declared."""
+    return [
+        Described(one.name, _kind(one), one.default, one.metadata["help"])
+        for one in fields(options)
+    ]
+
+
+def _kind(one: Field) -> str:
+    """The type of an option, without the None that stands for a default."""
+    named = one.type.__name__ if isinstance(one.type, type) else str(one.type)
+    named = named.removesuffix(" | None").replace("tuple[float, ...]", "floats")
+    return one.metadata["kind"] or named
 
 
 def parsed(method: str, options: type, given: Mapping[str, Any]) -> Any:

@@ -1,14 +1,14 @@
 """The methods that `sample` knows by name: one file each, and one line here.
 
-A method of one's own is made of the same parts, which are offered here: options, what stages share,
-stages, and pieces of a report. `register` makes `sample` know it.
+A method of one's own is made of the same parts, which are offered here: options and their checks,
+what stages share, stages, and pieces of a report. `register` makes `sample` know it.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
 from temperance.engine.method import Call, Method, Shared
-from temperance.engine.options import option
+from temperance.engine.options import count, flag, number, one_of, option
 from temperance.engine.stage import Place, Stage
 from temperance.errors import ArgumentError, unknown_name
 from temperance.methods import (
@@ -36,7 +36,15 @@ from temperance.methods.report.work import all_rows, parallel_prefixes, transiti
 from temperance.warmup.one_rung import OneRung
 from temperance.warmup.power_rungs import PowerPilot, PowerRungs
 from temperance.warmup.rounds import Draw, RungsSideBySide, WarmUp
-from temperance.warmup.rung_options import PowerOptions, SizeOptions, SwapOptions, sweeps
+from temperance.warmup.rung_options import (
+    PowerOptions,
+    SizeOptions,
+    SwapOptions,
+    check_agreement,
+    need_base,
+    subsample_rungs,
+    sweeps,
+)
 from temperance.warmup.subsample_rungs import SizePilot, SubsampleRungs
 from temperance.warmup.transitions import ChangeOver
 
@@ -44,8 +52,10 @@ __all__ = [
     "METHODS", "Call", "ChangeOver", "Draw", "Draws", "LeftBehind", "Method", "OneRung", "Piece",
     "Place", "PowerOptions", "PowerPilot", "PowerRungs", "Report", "RungEvidence", "Rungs",
     "RungsSideBySide", "Shared", "SizeOptions", "SizePilot", "Sizes", "Stage", "SubsampleRungs",
-    "SwapOptions", "Swaps", "Transitions", "WarmUp", "all_rows", "method_like", "method_named",
-    "option", "parallel_prefixes", "register", "report_of", "sweeps", "transitions_on_prefixes",
+    "SwapOptions", "Swaps", "Transitions", "WarmUp", "all_rows", "check_agreement", "count",
+    "flag", "method_like", "method_named", "need_base", "number", "one_of", "option",
+    "parallel_prefixes", "register", "report_of", "subsample_rungs", "sweeps",
+    "transitions_on_prefixes",
 ]  # fmt: skip
 
 # In the order in which they are shown.

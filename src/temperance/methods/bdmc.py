@@ -33,9 +33,10 @@ class Options(AnnealOptions):
 
     exact: Any = option(
         None,
-        "an exact draw of the target, or a function of a key that makes them",
+        "an exact draw of the target, or a function of a key that makes them; needed",
         given,
         traced=True,
+        kind="position or function",
     )
 
 

@@ -26,18 +26,26 @@ class Options:
     """Those of the move `mint`, which checks them."""
 
     batch_size: int | None = option(
-        None, f"rows of a batch (default {MOST_BY_DEFAULT}, or all if there are fewer)", given
+        None,
+        f"rows of a batch, 2 or more (default: {MOST_BY_DEFAULT}, or all if there are fewer)",
+        given,
     )
-    alpha: float = option(0.5, "T = n / batch_size^alpha (default 0.5)", given)
-    noise: str = option("penalty", "penalty (default), common or pseudo-marginal", given)
-    temper_prior: bool = option(True, "temper the prior too (default), or the likelihood alone")
-    replace: bool = option(False, "draw batches with replacement (default: without)")
+    alpha: float = option(0.5, "T = n / batch_size^alpha", given)
+    noise: str = option(
+        "penalty",
+        "what is done about a batch's noise: penalty, common (nothing) or pseudo-marginal",
+        given,
+    )
+    temper_prior: bool = option(True, "temper the prior too, or the likelihood alone")
+    replace: bool = option(False, "draw batches with replacement")
     most_rows: int | None = option(
-        None, "how far a batch may grow where it is too noisy (penalty)", given
+        None, "rows that a batch may grow to where it is too noisy (penalty; default: all)", given
     )
-    corrected: bool = option(False, "take the tilt out of the law (pseudo-marginal)")
+    corrected: bool = option(
+        False, "take the first order of the tilt out of the law (pseudo-marginal)"
+    )
     exchange: int = option(
-        0, "rows exchanged a step, in place of a fresh batch (pseudo-marginal)", given
+        0, "rows offered for exchange a step, in place of a fresh batch (pseudo-marginal)", given
     )
     sweeps_per_draw: int = sweeps(1, "steps")
 

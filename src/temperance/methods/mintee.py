@@ -24,9 +24,12 @@ from temperance.warmup.rung_options import given, need_base, sweeps
 class Options(EnergyOptions):
     """Temperatures, levels and rings, and the rows of each rung."""
 
-    alpha: float = option(0.5, "rows of a rung: m = (n / T)^(1/alpha) (default 0.5)", given)
+    alpha: float = option(0.5, "rows of a rung: m = (n / T)^(1 / alpha)", given)
     batch_sizes: Any = option(
-        None, "rows of each rung, increasing to all of them, with temperatures", given
+        None,
+        "rows of each rung, increasing to all of them, with temperatures (default: by alpha)",
+        given,
+        kind="rows",
     )
     sweeps_per_draw: int = sweeps(1, "steps")
 

@@ -30,10 +30,16 @@ class Options(SwapOptions, SizeOptions):
     """How far to heat, and whether subsamples change or give log evidence."""
 
     refresh: Any = option(
-        0, "exchanges of rows between subsamples a sweep (default 0; True: some)", refreshes
+        0,
+        "pairs of rows offered for exchange between subsamples a sweep; True: an eighth of the "
+        "rows, from 1 to 64",
+        refreshes,
+        kind="int or bool",
     )
     evidence: bool | None = option(
-        None, "log evidence (default: where the ladder starts at the prior)", LOG_EVIDENCE
+        None,
+        "log evidence; True adds the prior to the ladder (default: where it starts there)",
+        LOG_EVIDENCE,
     )
     sweeps_per_draw: int = sweeps(2)
 

@@ -25,7 +25,9 @@ class Options(BaseOptions):
 
     num_rungs: int | None = option(None, CHOSEN, count(2))
     betas: tuple[float, ...] | None = option(
-        None, "the rungs' powers, from 0 to 1; kept as they are", increasing_betas
+        None,
+        "the rungs' powers, from 0 to 1, kept as given (default: tuned in warm-up)",
+        increasing_betas,
     )
     sweeps_per_draw: int = sweeps(4, "steps")
 

@@ -45,14 +45,15 @@ class AnnealOptions(BaseOptions):
     """From the base through powers, or from the prior through growing subsamples."""
 
     num_rungs: int | None = option(
-        None, "betas of an anneal (default: from the measured barrier)", count(2)
+        None, "betas of an anneal (default: 16 times the squared barrier, 32 to 4096)", count(2)
     )
     betas: tuple[float, ...] | None = option(
-        None, "the betas themselves, from 0 to 1", increasing_betas
+        None, "the betas themselves, from 0 to 1 (default: spaced by the barrier)", increasing_betas
     )
     conditional_ess: float | None = option(
         None,
-        "choose betas by their conditional effective size, such as 0.99",
+        "the share of their effective size that a step keeps, such as 0.99: particles choose the "
+        "betas by it (default: they do not)",
         number(
             f"a share from {LEAST_SHARE} to below 1, such as 0.99",
             lambda share: LEAST_SHARE <= share < 1,
@@ -63,13 +64,17 @@ class AnnealOptions(BaseOptions):
     )
     sizes: Any = option(
         None,
-        "the rows of each such subsample, increasing to all of them; kept as given",
+        "rows of each such subsample, increasing to all, kept as given; none come first (default: "
+        "from a pilot)",
         given,
+        kind="rows or shares",
     )
     strata: Any = option(
-        None, "a label for each row: every subsample has its share of each label",
+        None,
+        "a label for each row, so that every subsample has its share of each label (default: none)",
         lambda _, labels: tuple(np.asarray(labels).tolist()),
-    )  # fmt: skip
+        kind="labels",
+    )
 
 
 @dataclass(frozen=True)

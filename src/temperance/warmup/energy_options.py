@@ -26,32 +26,36 @@ class EnergyOptions:
     """Temperatures, levels and rings."""
 
     num_rungs: int | None = option(
-        None, "number of rungs (default: from the hottest temperature)", count(2)
+        None, "number of rungs, 2 or more (default: from the highest temperature)", count(2)
     )
     max_temperature: float | None = option(
         None,
-        "the highest temperature (default: from a pilot)",
+        "the highest temperature, above 1 (default: from a pilot)",
         number("a temperature above 1, the target's", lambda heat: 1 < heat < np.inf),
         formerly="hottest",
     )
     temperatures: tuple[float, ...] | None = option(
-        None, "the rungs' temperatures, decreasing to 1; kept as they are", decreasing_temperatures
+        None,
+        "the rungs' temperatures, decreasing to 1, kept as given (default: tuned in warm-up)",
+        decreasing_temperatures,
     )
     levels: Any = option(
         None,
-        "energies below which the hot rungs are flat, with temperatures; kept as they are",
+        "energies below which the hot rungs are flat, with temperatures, kept as given "
+        "(default: from the lowest energy that is seen)",
         given,
+        kind="energies",
     )
     jump_probability: float = option(
         0.25,
-        "how often a step jumps (default 0.25)",
+        "how often a step jumps, in (0, 1]",
         number("a number in (0, 1]", lambda share: 0 < share <= 1),
     )
     capacity: int | None = option(
-        None, "states that an energy ring holds (default: as fits some megabytes)", count(1)
+        None, "states that an energy ring holds (default: as many as 16 megabytes hold)", count(1)
     )
     num_fill: int | None = option(
-        None, "steps of each hot rung that fill its rings (default 4 num_warmup)", count(1)
+        None, "steps of each hot rung that fill its rings (default: 4 num_warmup)", count(1)
     )
 
 

@@ -19,8 +19,8 @@ from temperance.warmup.subsample_rungs import SubsampleRungs
 
 # Swaps evaluate little or nothing, so every pair of neighbours gets its turn between two moves.
 SWAPS_PER_SWEEP = {"deo": 2, "seo": 2, "sweep": 1}
-POWERS = "the rungs' powers, increasing to 1; given betas are kept as they are"
-CHOSEN = "number of rungs (default: chosen from the measured barrier)"
+POWERS = "the rungs' powers, increasing to 1, kept as given (default: tuned in warm-up)"
+CHOSEN = "number of rungs, 2 or more (default: chosen from the measured barrier)"
 
 
 def increasing_betas(_: str, value: Any) -> tuple[float, ...]:
@@ -41,7 +41,7 @@ class PowerOptions:
     betas: tuple[float, ...] | None = option(None, POWERS, increasing_betas)
     min_beta: float = option(
         0.0,
-        "the hottest rung's power, where betas are not given (default 0: the prior or base itself)",
+        "the hottest rung's power in [0, 1), where betas are not given; 0 is the prior or base",
         number("a beta in [0, 1)", lambda beta: 0 <= beta < 1),
         formerly="hottest",
     )
@@ -53,18 +53,25 @@ class SizeOptions:
 
     num_rungs: int | None = option(None, CHOSEN, count(2))
     sizes: Any = option(
-        None, "rows of each rung, increasing to all of them, or shares to 1.0; kept as given", given
+        None,
+        "rows of each rung, increasing to all, or shares to 1.0, kept as given (default: from a "
+        "pilot)",
+        given,
+        kind="rows or shares",
     )
     min_rows: Any = option(
         None,
-        "rows of the smallest subsample, or its share (default: from a pilot)",
+        "rows of the smallest subsample, or its share in [0, 1) (default: from a pilot)",
         given,
         formerly="hottest",
+        kind="int or float",
     )
     strata: Any = option(
-        None, "a label for each row: every rung has its share of each label",
+        None,
+        "a label for each row, so that every rung has its share of each label (default: none)",
         lambda _, labels: tuple(np.asarray(labels).tolist()),
-    )  # fmt: skip
+        kind="labels",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +79,10 @@ class SwapOptions:
     """Of swaps between rungs."""
 
     scheme: str = option(
-        "deo", "swaps: deo (default), seo or sweep", one_of("swap scheme", SCHEMES)
+        "deo", "swaps between rungs: deo, seo or sweep", one_of("swap scheme", SCHEMES)
     )
     swaps_per_sweep: int | None = option(
-        None, "rounds of swaps in a sweep (default 2; 1 for sweep)", count(1)
+        None, "rounds of swaps in a sweep (default: 2; 1 for sweep)", count(1)
     )
 
     @property
@@ -86,7 +93,7 @@ class SwapOptions:
 
 def sweeps(default: int, what: str = "sweeps") -> Any:
     """The option that thins draws."""
-    return option(default, f"{what} for each kept draw (default {default})", count(1))
+    return option(default, f"{what} for each kept draw", count(1))
 
 
 LOG_EVIDENCE: Check = flag("True, False or None (where it can)", (None, True, False))

@@ -22,9 +22,11 @@ class BaseOptions:
 
     base: Any = option(
         None,
-        "what to heat towards: prior, advi, fits, a Fit, or a density with draw(key)",
+        "what to heat towards: prior, advi, fits, a Fit, or a density with draw(key) (default: a "
+        "Target's own; a Problem's prior, or fits in continuous tempering)",
         given,
         traced=True,
+        kind="str, Fit or density",
     )
 
 
