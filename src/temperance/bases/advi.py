@@ -4,8 +4,8 @@ A fit is the Gaussian q of a family with the largest bound
 
     l = E_q [log p(x) - log q(x)] = log Z - KL(q || p / Z)
 
-(variational_objective.py says over what draws, variational_climb.py how it is climbed). Its base is
-q, and log zeta is l. A Gaussian takes the shape of one mode. `local_fits` starts from several
+(variational_bound.py: its draws and gradients; lbfgs.py: its maximisation). Its base is q, and log
+zeta is l. A Gaussian takes the shape of one mode. `local_fits` starts from several
 points, drops copies, and keeps the moments of the mixture (fit.py; paper 4, section 6 and equation
 25).
 """

@@ -1,7 +1,7 @@
 """What a call may say of the base: a name, a fit, or a density of the user's own.
 
 prior   the prior of a Problem, or the base that a Target came with
-advi    one variational fit (variational.py)
+advi    one variational fit (advi.py)
 fits    the moments of several, from different starts: one for each mode that they find
 """
 

@@ -7,7 +7,7 @@ For every rung k, pooled over the chains:
                  minimiser of the Fisher divergence to a Gaussian, which is
                  diagonal   sqrt(var x / var g)
                  dense      S with S cov(g) S = cov(x)       (cov x, where no gradients are kept)
-    betas        equal rejection between neighbours (schedule.py), from mean swap acceptance
+    betas        equal rejection between neighbours (ladders/spacing.py), from mean swap acceptance
 
 Variances alone mislead when a rung has several modes: the distance between the modes is not the
 width of either, and gradients only see the width. Rounds double in length; betas and factors change

@@ -1,12 +1,13 @@
-"""Warm-up in company that weighs the rungs as it goes, for chains that will travel alone.
+"""Warm-up by parallel tempering that also estimates log Z of every rung.
 
-Rungs of parallel tempering (plan.py) tune a step size and a factor for every temperature, their
-swaps say where the rungs belong, and their points weigh the rungs,
+It is the warm-up of methods that draw with a single chain, which travels between the rungs. Rungs
+of parallel tempering (power_rungs.py) tune a step size and a factor for every temperature, their
+rejection rates determine the spacing of the rungs, and their points give
 
     log Z_{k+1} / Z_k = log mean_{pi_k} exp(I_k / 2) - log mean_{pi_{k+1}} exp(-I_k / 2)
 
-(the geometric bridge of Meng and Wong 1996). A chain that has to find these weights on its own
-must first have been where it cannot go without them.
+(the geometric bridge of Meng and Wong 1996). A single chain can hardly estimate these weights
+itself: it visits all rungs only if it has them.
 """
 
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ chain of P = N / M states, all of which are particles.
 **log Z.** With a fixed schedule, fixed `params` and a fixed number of moves, E[Z-hat] = Z for every
 N, whatever the moves, on subsamples too: a sum over all outcomes confirms it to rounding. With
 anything adaptive the bias is of order 1/N. log Z-hat itself is too low by half its variance on
-average; `islands.py` combines independent islands, whose spread is an honest error.
+average; `engine/islands.py` combines independent islands, whose spread is an honest error.
 """
 
 from typing import Any

@@ -2,7 +2,7 @@
 
 The hottest chain only moves, and remembers its states by energy ring (reservoir.py). Every colder
 chain moves and, with some probability, jumps to a state of the next hotter one's ring
-(samplers/jumps.py); its own states go to its own rings. One step of a chain is
+(jumps.py); its own states go to its own rings. One step of a chain is
 
     move      x <- T_k(x)
     jump      with probability p, into the rings of rung k - 1
@@ -18,7 +18,7 @@ right only in the limit. So rings are frozen once the target begins to jump: fro
 is Markov, on a law that differs from the target by an error of order one over the root of the
 rings' effective size. That error does not shrink with more draws.
 
-`EquiEnergyRung` (samplers/equi_energy_rung.py) is one rung of it.
+`EquiEnergyRung` (one_rung.py) is one rung of it.
 """
 
 from functools import partial

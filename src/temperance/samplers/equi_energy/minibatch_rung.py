@@ -1,6 +1,6 @@
 """Equi-energy sampling whose hot rungs look at mini-batches: MINTEE, one rung at a time.
 
-The state is (x, order), with the law f_k(x, S) of batch_energy.py. One step is
+The state is (x, order), with the law f_k(x, S) of batch_energies.py. One step is
 
     move      x <- T(x) at the rung's density for this very batch, which is a density like any other
     refresh   a new order for the same x, accepted with min(1, f_k(x, S') / f_k(x, S)); where S is

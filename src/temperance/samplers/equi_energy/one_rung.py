@@ -2,7 +2,7 @@
 
 It is what `sample` fills rings with, one rung after the other, and draws with. A step costs one
 move, however many rungs there are, and each rung's chain is Markov from its beginning
-(samplers/equi_energy.py has the step).
+(all_rungs.py has the step).
 """
 
 from typing import Any, NamedTuple

@@ -3,10 +3,10 @@
 The joint law of the replicas is prod_k pi_k(x_k). One sweep is
 
     explore       x_k <- T_k(x_k) for every rung, the target's included
-    communicate   exchange neighbours by a swap scheme, once or several times: where points know
-                  everything (samplers/swaps.py) that evaluates nothing; on nested subsamples
-                  (samplers/lifting.py) it evaluates the rows by which the two rungs differ
-    refresh       on nested subsamples, if asked: exchange rows between them (samplers/refresh.py)
+    communicate   exchange neighbours by a swap scheme, once or several times. On powers (swaps.py)
+                  this evaluates nothing; on nested subsamples (lifted_swaps.py) it evaluates the
+                  rows by which the two rungs differ
+    refresh       on nested subsamples, if asked: exchange rows between them (refresh.py)
 
 and each of the three leaves that law invariant, so the target's marginal is exact. Where the
 hottest rung is a normalised density with a sampler, its replica is drawn afresh instead of moved.
