@@ -21,10 +21,9 @@ from temperance.engine.fingerprint import fingerprint
 from temperance.engine.loop import block_size
 from temperance.engine.method import Call, Method, Shared
 from temperance.engine.options import parsed
-from temperance.engine.run import run
-from temperance.engine.stage import Stage
+from temperance.engine.run import Stage, run
 from temperance.errors import ArgumentError
-from temperance.methods import METHODS, method_like, method_named
+from temperance.methods import METHODS, method_like
 from temperance.moves.move import AbstractMove
 from temperance.moves.named import move_named
 from temperance.problems.checks import check_count, check_problem, is_number
@@ -138,7 +137,7 @@ def _by_name(
     fitting: Options,
 ) -> tuple[Sequence[Stage], Shared, Method]:
     """What a method by name runs, what its stages share, and the method."""
-    method = method_named(name)
+    method = METHODS[name]
     kernel = move_named(move, method.move)
     densities = _densities(problem, name, method.reads_rows or kernel.reads_rows)
     given = parsed(name, method.options, options)

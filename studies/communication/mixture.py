@@ -14,7 +14,7 @@ from temperance import Gaussian, Target, hmc
 from temperance.engine.loop import Blocks
 from temperance.engine.method import Call
 from temperance.engine.options import parsed
-from temperance.methods import method_named
+from temperance.methods import METHODS
 from temperance.problems.problem import densities_of
 from temperance.warmup.rounds import WarmUp, measured
 
@@ -41,7 +41,7 @@ def log_density(x):
 
 def warm_up(say) -> list[Round]:
     target = Target(log_density, base=Gaussian(np.zeros(DIMENSION), 36.0))
-    method = method_named("pt")
+    method = METHODS["pt"]
     call = Call(
         target, densities_of(target), hmc(), parsed("pt", method.options, {"num_rungs": NUM_RUNGS}),
         NUM_CHAINS, NUM_WARMUP, 1, jax.random.key(0), "pt",

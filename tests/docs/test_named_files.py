@@ -1,7 +1,10 @@
-"""Files that pages name exist, and hold what a page says is in them."""
+"""Files that pages, docstrings and comments name exist, and hold what a page says is in them."""
 
 import ast
+import functools
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +31,7 @@ def pages() -> list[Path]:
     return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(found)]
 
 
+@functools.cache
 def python_files() -> list[str]:
     found = (path for part in PARTS for path in (ROOT / part).rglob("*.py"))
     return [str(path.relative_to(ROOT)) for path in found]
@@ -50,6 +54,15 @@ def meant(name: str, folder: Path) -> list[Path]:
 def missing(text: str, folder: Path) -> list[str]:
     """What a text names that is not there, or could be one of several."""
     found = dict.fromkeys(names_of_files(text))
+    names = (name for name in found if name not in NOBODYS and "<" not in name)
+    return [name for name in names if len(meant(name, folder)) != 1]
+
+
+def missing_in_words(text: str, folder: Path) -> list[str]:
+    """Files that the strings and comments of a source file name and that are not one file."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    words = (one.string for one in tokens if one.type in (tokenize.STRING, tokenize.COMMENT))
+    found = dict.fromkeys(name for word in words for name in FILE.findall(word))
     names = (name for name in found if name not in NOBODYS and "<" not in name)
     return [name for name in names if len(meant(name, folder)) != 1]
 
@@ -109,6 +122,19 @@ per_page = pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.re
 @per_page
 def test_files_that_a_page_names_exist(page: Path) -> None:
     assert missing(page.read_text(), page.parent) == []
+
+
+def test_files_that_the_source_names_exist() -> None:
+    found = {}
+    for path in (ROOT / "src").rglob("*.py"):
+        if missed := missing_in_words(path.read_text(), path.parent):
+            found[str(path.relative_to(ROOT))] = missed
+    assert found == {}
+
+
+@pytest.mark.parametrize("text", ["# as in moves/mhc.py\n", '"""See mhc.py."""\n'])
+def test_a_file_that_a_docstring_or_comment_invents_is_found(text: str) -> None:
+    assert missing_in_words(text, ROOT) == [FILE.findall(text)[0]]
 
 
 @per_page

@@ -13,7 +13,7 @@ from temperance.ladders.ladder import Rung
 from temperance.moves.accept import acceptance_of
 from temperance.moves.hmc import Hmc
 from temperance.moves.move import Info, Params, colour, whiten
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 
 
 class LoosePositionHmc(Hmc):
@@ -51,7 +51,7 @@ class LoosePositionHmc(Hmc):
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         flat, unravel = ravel_pytree(point.position)
-        first, uniforms = noise(key, flat.size, 2, flat.dtype)
+        first, uniforms = normals_and_uniforms(key, flat.size, 2, flat.dtype)
         size = params.step_size[0]
         flat, last = self.path(flat, first, size, lambda x: rung.slope(unravel(x)), params)
         end = rung.evaluate(unravel(flat), gradient=False)

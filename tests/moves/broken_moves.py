@@ -15,14 +15,14 @@ from temperance.moves.hmc import Hmc
 from temperance.moves.mala import Mala
 from temperance.moves.metropolis import Metropolis
 from temperance.moves.move import Info, Params, colour, whiten
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 
 
 class DriftingMetropolis(Metropolis):
     """An asymmetric proposal, accepted as if it were symmetric."""
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
-        step, uniform = noise(key, point.position.size, 1, point.position.dtype)
+        step, uniform = normals_and_uniforms(key, point.position.size, 1, point.position.dtype)
         proposed = point.position + params.step_size[0] * colour(params.factor, 0.3 + step)
         return _choose(
             uniform[0], rung, point, rung.evaluate(proposed, gradient=False), jnp.zeros(())
@@ -34,7 +34,7 @@ class MalaWithoutReverse(Mala):
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         size = params.step_size[0]
-        forth, uniform = noise(key, point.position.size, 1, point.position.dtype)
+        forth, uniform = normals_and_uniforms(key, point.position.size, 1, point.position.dtype)
         slope = whiten(params.factor, rung.gradient(point))
         proposed = point.position + size * colour(params.factor, forth + 0.5 * size * slope)
         return _choose(
@@ -56,7 +56,7 @@ class _LooseHmc(Hmc):
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         flat, unravel = ravel_pytree(point.position)
-        first, uniform = noise(key, flat.size, 2, flat.dtype)
+        first, uniform = normals_and_uniforms(key, flat.size, 2, flat.dtype)
         size = self.size(params, flat)
 
         def leapfrog(carry: Any, _: None) -> tuple[Any, None]:

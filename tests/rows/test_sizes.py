@@ -5,7 +5,7 @@ import pytest
 
 from temperance.errors import ArgumentError, DataError
 from temperance.ladders import prefix
-from temperance.rows.sizes import SizeWarning, checked_sizes
+from temperance.rows.nested_subsamples import SizeWarning, checked_sizes
 
 PAPERS = (64, 91, 128, 181, 256, 362, 512)
 

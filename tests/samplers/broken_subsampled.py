@@ -10,7 +10,7 @@ from jaxtyping import Array
 from temperance._types import Key, Point
 from temperance.ladders.ladder import AbstractLadder, Rungs
 from temperance.ladders.prefix import PrefixLadder
-from temperance.rows.shuffle import permutation
+from temperance.rows.nested_subsamples import permutation
 from temperance.samplers.parallel.swaps import Swaps
 from temperance.samplers.parallel.tempering import ParallelState, ParallelTempering
 from temperance.samplers.transitions import TemperedTransitions, TransitionState
@@ -56,10 +56,10 @@ class ParallelWithStaleBlocks(ParallelTempering):
 class ParallelThatSwapsUnlifted(ParallelTempering):
     """Lets a hot point into a colder rung without the rows it lacks there."""
 
-    def _swap(
+    def swap_replicas(
         self, ladder: AbstractLadder, key: Key, points: Point, parity: Array
     ) -> tuple[Point, Swaps]:
-        moved, swaps = super()._swap(ladder, key, points, parity)
+        moved, swaps = super().swap_replicas(ladder, key, points, parity)
         return moved._replace(components=points.components[swaps.order]), swaps
 
 

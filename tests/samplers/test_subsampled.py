@@ -17,7 +17,7 @@ from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
 from temperance.moves.metropolis import metropolis
 from temperance.moves.move import AbstractMove, Params
-from temperance.rows.shuffle import Strata, shuffle
+from temperance.rows.nested_subsamples import Strata, shuffle
 from temperance.samplers.parallel.tempering import ParallelState, ParallelTempering
 from temperance.samplers.transitions import TemperedTransitions, TransitionState
 from temperance.testing import Verdict, invariance

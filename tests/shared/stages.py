@@ -8,8 +8,8 @@ import temperance as tp
 from temperance.engine.loop import Blocks, block_size
 from temperance.engine.method import Call
 from temperance.engine.options import parsed
-from temperance.engine.stage import Place
-from temperance.methods import method_named
+from temperance.engine.run import Place
+from temperance.methods import METHODS
 from temperance.problems.problem import Problem, Target, densities_of
 
 
@@ -25,7 +25,7 @@ def shared_of(
     **options: Any,
 ) -> Any:
     """What the stages of a call share."""
-    record = method_named(method)
+    record = METHODS[method]
     given = parsed(method, record.options, options)
     call = Call(
         problem, densities_of(problem), move or tp.metropolis(), given, num_chains, num_warmup,
@@ -37,7 +37,7 @@ def shared_of(
 
 def walk(shared: Any) -> tuple[list[Place], Any]:
     """All places, each round run to its end; and what the draws begin with."""
-    stages = [one for one in method_named(shared.call.method).stages if one.applies(shared)]
+    stages = [one for one in METHODS[shared.call.method].stages if one.applies(shared)]
     stage = stages.pop(0)
     place, carry = stage.enter(shared, None)
     places = [place]
@@ -55,4 +55,4 @@ def walk(shared: Any) -> tuple[list[Place], Any]:
 
 def drawing(shared: Any) -> Any:
     """The stage that draws."""
-    return method_named(shared.call.method).stages[-1]
+    return METHODS[shared.call.method].stages[-1]

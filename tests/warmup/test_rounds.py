@@ -13,7 +13,7 @@ from tests.shared.stages import drawing, shared_of, walk
 
 import temperance as tp
 from temperance.engine.loop import chain_keys
-from temperance.engine.stage import Place
+from temperance.engine.run import Place
 from temperance.ladders.spacing import initial_betas, rungs_for, transition_rungs_for
 from temperance.methods import METHODS
 from temperance.problems.problem import Target

@@ -10,7 +10,7 @@ from jaxtyping import PyTree
 from temperance._types import Key, Options
 from temperance.engine.loop import start_chains
 from temperance.engine.method import Functions, Shared
-from temperance.engine.stage import Place, Stage
+from temperance.engine.run import Place, Stage
 from temperance.ladders.starting_points import starting_points
 from temperance.programs.random_streams import ByHand, probe_key, stream
 

@@ -1,4 +1,4 @@
-"""The host between compiled blocks: it shows, keeps, and asks whether to stop.
+"""What the host does between compiled blocks: progress, checkpoint, and whether to stop.
 
 Blocks are as long as the watcher's patience allows and never longer than the buffers. Since the key
 of a step depends on the step alone, how a stage is cut into blocks changes nothing that is drawn.

@@ -12,10 +12,10 @@ The log of a mean is too low by half its relative variance on average; the jackk
     value = I L - (I - 1) mean_j L_(j),         error^2 = (I - 1) / I sum_j (L_(j) - mean L_(j))^2,
 
 and its error goes on growing with the spread of the log Z-hat_i where a relative standard deviation
-cannot exceed one, which is where a single island holds nearly all of the mean. So few numbers know
-their own spread badly: the error is widened by the quantile of Student's law with I - 1 degrees of
-freedom over the normal one, so that 1.96 of it on both sides are a 95 % interval. What no island
-has seen, no error of this kind can know.
+cannot exceed one, which is where a single island holds nearly all of the mean. The spread of so few
+estimates is itself poorly estimated: the error is widened by the quantile of Student's law with
+I - 1 degrees of freedom over the normal one, so that 1.96 of it on both sides are a 95 % interval.
+A mode that no island has visited is not in the error either.
 """
 
 from collections.abc import Callable

@@ -22,10 +22,11 @@ from temperance.programs.compiled import compiled
 
 # Counts how often the loop is traced, for tests that nothing compiles twice.
 traces: dict[str, int] = {"run": 0}
-# Sweeps of a draw that log evidence hears of. Their number is part of a program; that of the sweeps
-# is not, so that any number of them from here on runs what is already compiled.
+# At most so many sweeps of each draw are recorded for log evidence. Their number is part of a
+# program; the number of sweeps is not, so that more sweeps than this compile nothing anew.
 MOST_TRAIL = 4
-# What infos say for warm-up's ears only: as long as a position, for every rung of every step.
+# Fields of infos that only warm-up uses. They are not kept: each is as long as a position, for
+# every rung of every step.
 UNKEPT = ("slope",)
 
 

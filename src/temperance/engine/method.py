@@ -5,7 +5,7 @@ Everything that is special about a method is in one record, made in one file:
     options     a dataclass of declared options (options.py)
     prepare     from a checked call to what the stages share: the base, how ladders and samplers are
                 made. Whatever can be wrong with the call is found here, before anything is compiled
-    stages      what the run does, in order (stage.py)
+    stages      what the run does, in order (run.py)
     report      what the result tells: arrays, facts, warnings, log evidence, work
 
 A method that lacks a part is refused when it is made, and one under a taken name when it is
@@ -24,7 +24,7 @@ from jaxtyping import PyTree
 
 from temperance._types import Data, Key, Options
 from temperance.engine.options import check_declared, identity
-from temperance.engine.stage import Place, Stage
+from temperance.engine.run import Place, Stage
 from temperance.errors import ArgumentError
 from temperance.ladders.row_sums import rows_alone
 from temperance.moves.move import AbstractMove

@@ -156,13 +156,13 @@ def _increments(record: FloatArray) -> tuple[FloatArray, FloatArray]:
     A draw impossible at its own rung gets weight zero on both sides.
     """
     own = np.diagonal(record, axis1=2, axis2=3)
-    above = np.diagonal(record, offset=1, axis1=2, axis2=3)
-    below = np.diagonal(record, offset=-1, axis1=2, axis2=3)
+    at_the_colder = np.diagonal(record, offset=1, axis1=2, axis2=3)
+    at_the_hotter = np.diagonal(record, offset=-1, axis1=2, axis2=3)
     with np.errstate(invalid="ignore"):
-        hotter = above - own[..., :-1]
-        colder = own[..., 1:] - below
-    hotter = np.where(np.isfinite(own[..., :-1]), hotter, -np.inf)
-    return hotter, np.where(np.isfinite(own[..., 1:]), colder, np.inf)
+        of_hotter_draws = at_the_colder - own[..., :-1]
+        of_colder_draws = own[..., 1:] - at_the_hotter
+    of_hotter_draws = np.where(np.isfinite(own[..., :-1]), of_hotter_draws, -np.inf)
+    return of_hotter_draws, np.where(np.isfinite(own[..., 1:]), of_colder_draws, np.inf)
 
 
 def _log_mean_exp(values: FloatArray) -> tuple[FloatArray, FloatArray]:

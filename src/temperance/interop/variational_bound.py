@@ -10,7 +10,7 @@ from temperance.bases.fit import Fit, LocalFit, match_moments
 from temperance.bases.variational_bound import log_ratios
 from temperance.problems.gaussian import Gaussian
 from temperance.problems.layout import Layout, OnVector
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 from temperance.programs.random_streams import VariationalFit, stream
 
 NUM_DRAWS = 4000
@@ -22,7 +22,7 @@ def fit_of(
     """A fit with its bound estimated from `NUM_DRAWS` draws."""
     base = Gaussian(mean, covariance)
     keys = jax.random.split(stream(jax.random.key(seed), VariationalFit.BOUND), NUM_DRAWS)
-    draws = jax.vmap(lambda key: noise(key, base.dimension, 0, float)[0])(keys)
+    draws = jax.vmap(lambda key: normals_and_uniforms(key, base.dimension, 0, float)[0])(keys)
     center, factor = jnp.asarray(base.mean), jnp.asarray(base.factor)
     whole = OnVector(log_density, layout)
     ratios = eqx.filter_jit(log_ratios)(whole, center, factor, draws, NUM_DRAWS)

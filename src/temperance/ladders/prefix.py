@@ -34,8 +34,12 @@ from jaxtyping import Array, Float, Int
 
 from temperance._types import Data, Key, LogDensity, Numbers, Point, Position, Scalar, Terms
 from temperance.ladders.ladder import AbstractLadder, Rung, Rungs
-from temperance.rows.shuffle import Strata, shuffle
-from temperance.rows.sizes import SizeWarning as SizeWarning, checked_sizes
+from temperance.rows.nested_subsamples import (
+    SizeWarning as SizeWarning,
+    Strata,
+    checked_sizes,
+    shuffle,
+)
 
 # Rows on which the order of the rows is tried.
 FEW_ROWS = 8

@@ -9,7 +9,7 @@ from typing import Any
 
 from temperance.engine.method import Call, Method, Shared
 from temperance.engine.options import count, flag, number, one_of, option
-from temperance.engine.stage import Place, Stage
+from temperance.engine.run import Place, Stage
 from temperance.errors import ArgumentError, unknown_name
 from temperance.methods import (
     ais,
@@ -29,8 +29,7 @@ from temperance.methods import (
 )
 from temperance.methods.report.evidence import RungEvidence
 from temperance.methods.report.piece import Piece, Report
-from temperance.methods.report.rungs import Draws, Rungs, Sizes
-from temperance.methods.report.swaps import Swaps
+from temperance.methods.report.rungs import Draws, Rungs, Sizes, Swaps
 from temperance.methods.report.transitions import LeftBehind, Transitions
 from temperance.methods.report.work import all_rows, parallel_prefixes, transitions_on_prefixes
 from temperance.warmup.one_rung import OneRung
@@ -53,14 +52,23 @@ __all__ = [
     "Place", "PowerOptions", "PowerPilot", "PowerRungs", "Report", "RungEvidence", "Rungs",
     "RungsSideBySide", "Shared", "SizeOptions", "SizePilot", "Sizes", "Stage", "SubsampleRungs",
     "SwapOptions", "Swaps", "Transitions", "WarmUp", "all_rows", "check_agreement", "count",
-    "flag", "method_like", "method_named", "need_base", "number", "one_of", "option",
+    "flag", "method_like", "need_base", "number", "one_of", "option",
     "parallel_prefixes", "register", "report_of", "subsample_rungs", "sweeps",
     "transitions_on_prefixes",
 ]  # fmt: skip
 
 # In the order in which they are shown.
 BUILT_IN = (plain, pt, spt, tt, stt, joint_ct, gibbs_ct, st, ais, bdmc, smc, mint, mintee, ee)
-METHODS: dict[str, Method] = {}
+
+
+class Methods(dict[str, Method]):
+    """Methods by name; an unknown name is an error that tells the nearest known one."""
+
+    def __missing__(self, name: Any) -> Method:
+        raise unknown_name("method", name, self)
+
+
+METHODS = Methods()
 
 
 def register(method: Method) -> Method:
@@ -78,13 +86,6 @@ def register(method: Method) -> Method:
 
 for module in BUILT_IN:
     register(module.METHOD)
-
-
-def method_named(name: Any) -> Method:
-    """The method of that name."""
-    if name not in METHODS:
-        raise unknown_name("method", name, METHODS)
-    return METHODS[name]
 
 
 def method_like(sampler: Any) -> Method:

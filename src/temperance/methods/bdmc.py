@@ -29,7 +29,7 @@ from temperance.warmup.travelling import Travel
 
 @dataclass(frozen=True, kw_only=True)
 class Options(AnnealOptions):
-    """Where anneals stop, and of which draw of the target they begin to go back."""
+    """Where anneals stop, and the exact draw of the target from which reverse anneals start."""
 
     exact: Any = option(
         None,

@@ -14,7 +14,7 @@ from temperance.warmup.rounds import Draw, WarmUp
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """It has none."""
+    """No options."""
 
 
 def prepare(call: Call) -> OneRung:

@@ -6,8 +6,7 @@ from temperance.engine.method import Call, Method
 from temperance.ladders.ladder import AbstractLadder
 from temperance.methods.report.evidence import RungEvidence
 from temperance.methods.report.piece import Report
-from temperance.methods.report.rungs import Draws, Rungs
-from temperance.methods.report.swaps import Swaps
+from temperance.methods.report.rungs import Draws, Rungs, Swaps
 from temperance.samplers.parallel.tempering import ParallelTempering
 from temperance.warmup.power_rungs import PowerPilot, PowerRungs
 from temperance.warmup.rounds import Draw, WarmUp

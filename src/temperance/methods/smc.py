@@ -22,7 +22,7 @@ from temperance._types import Options as Values
 from temperance.engine.islands import finished, init_islands, island_evidence, step_islands
 from temperance.engine.method import Call, Method, Shared
 from temperance.engine.options import count, flag, number, one_of, option
-from temperance.engine.stage import Place, Stage
+from temperance.engine.run import Place, Stage
 from temperance.errors import ArgumentError, InterruptedRunError
 from temperance.ladders.geometric import GeometricLadder
 from temperance.ladders.ladder import AbstractLadder
@@ -30,7 +30,7 @@ from temperance.methods.report.evidence import LogEvidence, estimates
 from temperance.methods.report.piece import Arrays, Piece, Report, tempering
 from temperance.methods.report.rungs import Draws
 from temperance.programs.random_streams import Run, Stage as Streams, stream
-from temperance.rows.sizes import checked_sizes
+from temperance.rows.nested_subsamples import checked_sizes
 from temperance.samplers.annealing.particles import ParticleInfo
 from temperance.samplers.annealing.resampling import SCHEMES
 from temperance.samplers.annealing.smc import SequentialMonteCarlo

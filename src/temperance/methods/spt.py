@@ -8,8 +8,7 @@ from temperance.engine.options import option
 from temperance.ladders.prefix import PrefixLadder
 from temperance.methods.report.evidence import RungEvidence
 from temperance.methods.report.piece import Report
-from temperance.methods.report.rungs import Draws, Rungs, Sizes
-from temperance.methods.report.swaps import Swaps
+from temperance.methods.report.rungs import Draws, Rungs, Sizes, Swaps
 from temperance.methods.report.work import parallel_prefixes
 from temperance.samplers.parallel.tempering import ParallelTempering
 from temperance.warmup.rounds import Draw, WarmUp

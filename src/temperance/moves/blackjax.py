@@ -17,8 +17,7 @@ import numpy as np
 from temperance._types import Key, Point, Position, Scalar
 from temperance.errors import ArgumentError, UnknownNameError
 from temperance.ladders.ladder import Rung
-from temperance.moves.move import AbstractMove, Info, Params
-from temperance.moves.options import checked_metric, checked_step
+from temperance.moves.move import AbstractMove, Info, Params, checked_metric, checked_step
 from temperance.problems.checks import check_count
 from temperance.problems.gaussian import Gaussian
 

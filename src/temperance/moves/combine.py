@@ -12,8 +12,7 @@ from jaxtyping import Array
 from temperance._types import Key, Point
 from temperance.errors import MoveError
 from temperance.ladders.ladder import AbstractLadder, Rung
-from temperance.moves.move import AbstractMove, BatchInfo, Info, Params, Weigh
-from temperance.moves.options import wider_metric
+from temperance.moves.move import AbstractMove, BatchInfo, Info, Params, Weigh, wider_metric
 from temperance.problems.checks import check_count
 from temperance.problems.layout import Layout
 from temperance.problems.problem import Problem, Target

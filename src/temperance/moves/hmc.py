@@ -41,10 +41,17 @@ from temperance._types import Key, Point, Position
 from temperance.errors import ArgumentError, unknown_name
 from temperance.ladders.ladder import Rung
 from temperance.moves.accept import choose, decide
-from temperance.moves.move import AbstractMove, Info, Params, colour, whiten
-from temperance.moves.options import checked_metric, checked_step
+from temperance.moves.move import (
+    AbstractMove,
+    Info,
+    Params,
+    checked_metric,
+    checked_step,
+    colour,
+    whiten,
+)
 from temperance.problems.checks import check_count
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 
 DIVERGENCE = 1000.0
 INTEGRATORS = ("velocity", "position")
@@ -87,7 +94,7 @@ class Hmc(AbstractMove):
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         flat, _ = ravel_pytree(point.position)
-        momentum, uniforms = noise(key, flat.size, 2, flat.dtype)
+        momentum, uniforms = normals_and_uniforms(key, flat.size, 2, flat.dtype)
         size = params.step_size[0] * (1 + self.jitter * (2 * uniforms[1] - 1))
         bare = point.gradients is None
         follow = self._position_steps if bare else self._velocity_steps

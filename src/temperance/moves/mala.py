@@ -15,9 +15,8 @@ from temperance._types import Key, Point
 from temperance.ladders.ladder import Rung
 from temperance.moves.accept import choose, decide
 from temperance.moves.langevin_proposal import log_way_back, proposed
-from temperance.moves.move import AbstractMove, Info, Params, slope_at
-from temperance.moves.options import checked_metric, checked_step
-from temperance.programs.random_numbers import noise
+from temperance.moves.move import AbstractMove, Info, Params, checked_metric, checked_step, slope_at
+from temperance.programs.random_numbers import normals_and_uniforms
 
 
 class Mala(AbstractMove):
@@ -34,7 +33,7 @@ class Mala(AbstractMove):
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         flat, unravel = ravel_pytree(point.position)
-        forth, uniform = noise(key, flat.size, 1, flat.dtype)
+        forth, uniform = normals_and_uniforms(key, flat.size, 1, flat.dtype)
         gradient = slope_at(rung, point)
         end = proposed(flat, forth, gradient, params)
         proposal = rung.evaluate(unravel(end), gradient=True)

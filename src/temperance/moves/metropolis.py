@@ -12,9 +12,16 @@ from jax.flatten_util import ravel_pytree
 from temperance._types import Key, Point
 from temperance.ladders.ladder import Rung
 from temperance.moves.accept import accept_or_stay
-from temperance.moves.move import AbstractMove, Info, Params, colour, info_of
-from temperance.moves.options import checked_metric, checked_step
-from temperance.programs.random_numbers import noise
+from temperance.moves.move import (
+    AbstractMove,
+    Info,
+    Params,
+    checked_metric,
+    checked_step,
+    colour,
+    info_of,
+)
+from temperance.programs.random_numbers import normals_and_uniforms
 
 
 class Metropolis(AbstractMove):
@@ -31,7 +38,7 @@ class Metropolis(AbstractMove):
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         flat, unravel = ravel_pytree(point.position)
-        step, uniform = noise(key, flat.size, 1, flat.dtype)
+        step, uniform = normals_and_uniforms(key, flat.size, 1, flat.dtype)
         proposed = flat + params.step_size[0] * colour(params.factor, step)
         proposal = rung.evaluate(unravel(proposed), gradient=False)
         # A point may carry gradients for another move's sake; this one cannot keep them true.

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from temperance._types import Key, Point
-from temperance.errors import MoveError
+from temperance.errors import ArgumentError, MoveError
 from temperance.ladders.ladder import AbstractLadder, Rung
 from temperance.moves.accept import Tried
 from temperance.moves.minibatch.batch_law import BatchLaw
@@ -201,3 +201,25 @@ def colour(factor: Array, vector: Float[Array, " d"]) -> Float[Array, " d"]:
 def slope_at(rung: Rung, point: Point) -> Float[Array, " d"]:
     """The rung's gradient at a point: from what it carries, or evaluated where it carries none."""
     return rung.slope(point.position) if point.gradients is None else rung.gradient(point)
+
+
+METRICS = ("unit", "diagonal", "dense")
+
+
+def checked_step(value: float | None, name: str) -> float | None:
+    """A fixed step size, if it is one; None is tuned in warm-up."""
+    if value is not None and not value > 0:
+        raise ArgumentError(f"{name}: wanted a positive number or None (tuned), got {value!r}")
+    return None if value is None else float(value)
+
+
+def checked_metric(metric: str) -> str:
+    """A known metric's name."""
+    if metric not in METRICS:
+        raise ArgumentError(f"metric: wanted 'diagonal', 'dense' or 'unit', got {metric!r}")
+    return metric
+
+
+def wider_metric(one: str, two: str) -> str:
+    """The metric that has what both need."""
+    return max(one, two, key=METRICS.index)

@@ -22,9 +22,8 @@ from temperance.errors import MoveError
 from temperance.ladders.ladder import Rung
 from temperance.moves.accept import Tried, choose, decide
 from temperance.moves.fast_slow.fast_variables import scales_of
-from temperance.moves.move import AbstractMove, Info, Params, info_of
-from temperance.moves.options import checked_metric, checked_step
-from temperance.programs.random_numbers import noise
+from temperance.moves.move import AbstractMove, Info, Params, checked_metric, checked_step, info_of
+from temperance.programs.random_numbers import normals_and_uniforms
 
 
 class SingleSite(AbstractMove):
@@ -57,7 +56,9 @@ class SingleSite(AbstractMove):
                 f"are {flat.size} in all"
             )
         scales = params.step_size[0] * scales_of(params.factor, jnp.arange(flat.size))
-        normals, uniforms = noise(key, turns * (1 + self.trailing), turns, flat.dtype)
+        normals, uniforms = normals_and_uniforms(
+            key, turns * (1 + self.trailing), turns, flat.dtype
+        )
         own, along = normals[:turns], normals[turns:].reshape(turns, self.trailing)
 
         def update(point: Point, one: tuple[Array, ...]) -> tuple[Point, Tried]:

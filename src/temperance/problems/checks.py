@@ -30,7 +30,8 @@ def check_problem(problem: Problem | Target, densities: Densities) -> None:
     else:
         _check_scalar("base", densities.hot, vector)
         _check_scalar("log_density", densities.cold, vector)
-    check_constrain(problem.constrain, densities.layout)
+    if problem.constrain is not None:
+        check_constrain(problem.constrain, densities.layout)
 
 
 def _check_scalar(name: str, density: Any, vector: jax.ShapeDtypeStruct) -> None:

@@ -15,24 +15,20 @@ from jaxtyping import Array
 
 from temperance.errors import ArgumentError
 from temperance.problems.layout import Layout
-from temperance.problems.problem import Constrain
 
 # Numbers made at once.
 MOST_NUMBERS = 3e6
 
 
-def check_constrain(constrain: Constrain, layout: Layout) -> None:
+def check_constrain(constrain: Callable[..., Any], layout: Layout) -> None:
     """That it gives named arrays, before a run whose draws it would lose."""
-    if constrain is not None:
-        _form(_on_vector(constrain, layout), layout)
+    _form(_on_vector(constrain, layout), layout)
 
 
 def constrained_draws(
-    constrain: Constrain, layout: Layout, vectors: np.ndarray
-) -> dict[str, np.ndarray] | None:
-    """What `constrain` makes of every draw, (chain, draw, ...); None without one."""
-    if constrain is None:
-        return None
+    constrain: Callable[..., Any], layout: Layout, vectors: np.ndarray
+) -> dict[str, np.ndarray]:
+    """What `constrain` makes of every draw, (chain, draw, ...)."""
     of_vector = _on_vector(constrain, layout)
     form = _form(of_vector, layout)
     lead = vectors.shape[:2]

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from temperance._types import Key, Numbers, Scalar
 from temperance.errors import ArgumentError
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 
 
 class Gaussian(eqx.Module):
@@ -61,7 +61,7 @@ class Gaussian(eqx.Module):
 
     def draw(self, key: Key) -> Float[Array, " d"]:
         """One exact draw."""
-        z, _ = noise(key, self.dimension, 0, jnp.asarray(self.mean).dtype)
+        z, _ = normals_and_uniforms(key, self.dimension, 0, jnp.asarray(self.mean).dtype)
         return self.mean + (self.factor * z if self.factor.ndim == 1 else self.factor @ z)
 
 

@@ -17,7 +17,7 @@ from temperance.programs.batched import elementwise
 erf_inv = elementwise(jax.lax.erf_inv)
 
 
-def noise(
+def normals_and_uniforms(
     key: Key, num_normals: int, num_uniforms: int, dtype: Any
 ) -> tuple[Float[Array, " normals"], Float[Array, " uniforms"]]:
     """Standard normals, and uniforms on (0, 1)."""

@@ -37,7 +37,9 @@ def member_group(
     whole = np.repeat(draws["position"][:, :, None], count, axis=2)
     whole[..., fast_index] = members
     flat = whole.reshape(chains, num_draws * count, -1)
-    named = layout.split(flat) | (constrained_draws(constrain, layout, flat) or {})
+    named = layout.split(flat)
+    if constrain is not None:
+        named |= constrained_draws(constrain, layout, flat)
     shaped = {n: v.reshape(chains, num_draws, count, *v.shape[2:]) for n, v in named.items()}
     differing = {n: v for n, v in shaped.items() if np.any(v != v[:, :, :1])}
     return differing | {name: draws[kept] for kept, name in KEPT.items() if kept in draws}

@@ -35,9 +35,11 @@ def result_tree(
     draws = {name: np.moveaxis(array, 0, 1) for name, array in finished.draws.items()}
     run = replace(finished, draws=draws)
     position = layout.split(draws["position"])
-    constrained = constrained_draws(problem.constrain, layout, draws["position"])
+    constrain, shown = problem.constrain, position
+    if constrain is not None:
+        shown = constrained_draws(constrain, layout, draws["position"])
     return to_datatree(
-        position if constrained is None else constrained,
+        shown,
         report.stats(run),
         report.arrays(run),
         report.evidence(run),
@@ -53,7 +55,7 @@ def result_tree(
             "num_impossible": float(draws["impossible"].sum()) * run.sweeps_per_draw,
             **report.work(run),
         },
-        None if constrained is None else position,
+        None if constrain is None else position,
         _members(run, layout, problem),
     )
 

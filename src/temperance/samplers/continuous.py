@@ -6,13 +6,14 @@
 
 Both leave p(x, beta) proportional to q(x)^(1 - beta) (pi(x) / zeta)^beta invariant (paper 4,
 equation 16). Every x then counts for the target with weight w_1(x) and for the base with w_0(x),
-whatever its beta is, and Z = zeta E[w_1] / E[w_0] (equations 20 to 22; estimates/weighted.py). The Gibbs
-chain has a profile log Z(beta) in place of beta log zeta, linear between knots: with what warm-up
-learns of it the betas between are visited as often as the ends, however far apart those lie.
+whatever its beta is, and Z = zeta E[w_1] / E[w_0] (equations 20 to 22; estimates/weighted.py). The
+Gibbs chain has a profile log Z(beta) in place of beta log zeta, linear between knots: with what
+warm-up learns of it the betas between are visited as often as the ends, however far apart those
+lie.
 
 The Gibbs chain uses a step size and a factor of its own at each beta, interpolated between those
-that warm-up tunes at the rungs of a ladder (params_by_beta.py). They are functions of beta alone, which the
-move holds fixed, so that the move stays exact.
+that warm-up tunes at the rungs of a ladder (params_by_beta.py). They are functions of beta alone,
+which the move holds fixed, so that the move stays exact.
 """
 
 from typing import Any, NamedTuple

@@ -12,7 +12,8 @@ from temperance.ladders.energies import check_levels, check_temperatures
 from temperance.warmup.energy_rungs import EnergyRungs
 from temperance.warmup.rung_options import check_agreement, given
 
-# Rings are worth more steps than moves: what is in them is all that the target hears of modes.
+# Filling rings takes more steps than tuning: the target reaches other modes only by states that are
+# in rings.
 FILL_PER_WARMUP = 4
 
 

@@ -30,7 +30,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from temperance._types import LogDensity
 from temperance.engine.loop import start_chains
 from temperance.engine.method import Shared
-from temperance.engine.stage import Place, Stage
+from temperance.engine.run import Place, Stage
 from temperance.ladders.energies import (
     EnergyLadder,
     rungs_for_heat,

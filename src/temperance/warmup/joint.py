@@ -18,7 +18,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Bool, Float, PyTree
 
 from temperance.engine.loop import start_chains
-from temperance.engine.stage import Place, Stage
+from temperance.engine.run import Place, Stage
 from temperance.ladders.joint import JointLadder
 from temperance.moves.move import Params
 from temperance.samplers.continuous import JointTempering
@@ -79,7 +79,7 @@ class JointRounds(Stage):
 
 
 class JointWarmUp(JointRounds):
-    """Rounds of the joint chain, from the middle of a pilot's ladder: it knows of both ends."""
+    """Rounds of the joint chain, started at the middle rung of a pilot's ladder."""
 
     kinds = ("warm",)
 

@@ -22,7 +22,7 @@ from jaxtyping import Array, Bool, PyTree
 
 from temperance._types import Key
 from temperance.engine.loop import start_chains
-from temperance.engine.stage import Place, Stage
+from temperance.engine.run import Place, Stage
 from temperance.ladders.row_sums import Rows, rows_alone
 from temperance.moves.move import Params
 from temperance.rows.batches import Batches

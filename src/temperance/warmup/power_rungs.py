@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import PyTree
 
-from temperance.engine.stage import Place, Stage
+from temperance.engine.run import Place, Stage
 from temperance.ladders.geometric import GeometricLadder
 from temperance.ladders.spacing import equalise, initial_betas, rungs_for, transition_rungs_for
 from temperance.moves.move import Params

@@ -18,7 +18,7 @@ from jaxtyping import Array, PyTree
 
 from temperance.engine.loop import start_chains
 from temperance.engine.method import Shared
-from temperance.engine.stage import Place, Stage
+from temperance.engine.run import Place, Stage
 from temperance.ladders.ladder import AbstractLadder
 from temperance.ladders.starting_points import starting_points
 from temperance.moves.move import AbstractMove, Params
@@ -165,7 +165,7 @@ def learnt(shared: Any, place: Place, learning: Any) -> tuple[Any, Params]:
     rungs = measured(place.rungs, adaptation)
     params = tuned(shared, adaptation)
     if shared.ladder(place.rungs, pilot=place.stage == "pilot").draw_hottest() is not None:
-        # Nothing moves where draws are exact: should the rung get a move, its neighbour's will do.
+        # An exactly drawn rung tunes no step size: it takes its neighbour's, should it be moved.
         sizes = params.step_size.at[0].set(params.step_size[1])
         params = params._replace(step_size=sizes)
     return shared.respaced(rungs, params)
@@ -236,7 +236,7 @@ def zero_chains(shared: Any, place: Place) -> PyTree:
 
 def like_fresh(shared: Any, place: Place) -> PyTree:
     """The shapes of what a round of rungs side by side carries."""
-    # Subsamples keep the rows in their order, and must not keep them as a trace sees them.
+    # Built before the trace: a ladder of subsamples keeps its ordered rows, which must be arrays.
     shared.ladder(place.rungs, pilot=place.stage == "pilot")
     return jax.eval_shape(lambda: zero_chains(shared, place))
 

@@ -12,8 +12,7 @@ from temperance.ladders.geometric import check_betas
 from temperance.ladders.prefix import depends_on_order
 from temperance.problems.checks import check_count
 from temperance.problems.problem import Problem
-from temperance.rows.shuffle import Strata
-from temperance.rows.sizes import checked_sizes
+from temperance.rows.nested_subsamples import Strata, checked_sizes
 from temperance.samplers.parallel.swaps import SCHEMES
 from temperance.warmup.subsample_rungs import SubsampleRungs
 

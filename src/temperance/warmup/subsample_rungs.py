@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from temperance._types import Data, Key
-from temperance.engine.stage import Place, Stage
+from temperance.engine.run import Place, Stage
 from temperance.errors import ArgumentError
 from temperance.ladders.prefix import PrefixLadder, depends_on_order, rows_at
 from temperance.ladders.size_spacing import colder_part, cut_evenly, levelled, variances
@@ -26,8 +26,7 @@ from temperance.ladders.spacing import RUNG_COUNTS
 from temperance.moves.move import Params
 from temperance.problems.problem import Likelihood, OnVectorAndRows, Problem
 from temperance.programs.random_streams import Run, pilot_key, stream
-from temperance.rows.shuffle import Strata, shuffle
-from temperance.rows.sizes import warn_of_merging
+from temperance.rows.nested_subsamples import Strata, shuffle, warn_of_merging
 from temperance.samplers.parallel.tempering import ParallelTempering
 from temperance.warmup.adaptation import transplant
 from temperance.warmup.rounds import (
@@ -52,7 +51,7 @@ TOO_FAR = 3.0
 SWAP_VARIANCE = 1.82
 # The smallest subsample that a pilot looks at, unless it is told.
 FEWEST_ROWS = 2
-# Above this mean rejection a pilot sees no barrier but a wall.
+# Above this mean rejection rate a pilot cannot measure the barrier, and looks at colder rungs.
 SATURATED = 0.75
 # Numbers in a vector register, and the multiple of it above which a size may be rounded to it.
 VECTOR, FEW = 8, 8

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PyTree
 
 from temperance.engine.loop import start_chains
-from temperance.engine.stage import Place, Stage
+from temperance.engine.run import Place, Stage
 from temperance.errors import MoveError
 from temperance.moves.move import AbstractMove, Params
 from temperance.samplers.transitions import TemperedTransitions

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PyTree
 
 from temperance.engine.loop import start_chains
-from temperance.engine.stage import Place, Stage
+from temperance.engine.run import Place, Stage
 from temperance.moves.move import Params
 from temperance.warmup.rounds import Left, fresh, like_fresh, zero_chains
 

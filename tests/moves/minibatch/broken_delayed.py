@@ -10,7 +10,7 @@ from temperance.ladders.row_sums import power_of, rows_of
 from temperance.moves.langevin_proposal import proposed
 from temperance.moves.minibatch.delayed import Delayed
 from temperance.moves.move import Info, Params
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 from temperance.rows.batches import Batches
 
 
@@ -23,7 +23,9 @@ class LooseDelayed(Delayed):
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         rows, power = rows_of(rung), power_of(rung)
         key_noise, *key_batches = jax.random.split(key, 3)
-        step, uniforms = noise(key_noise, point.position.size, 2, point.position.dtype)
+        step, uniforms = normals_and_uniforms(
+            key_noise, point.position.size, 2, point.position.dtype
+        )
         end = rung.evaluate(proposed(point.position, step, None, params), gradient=False)
 
         def seen(key: Key) -> Array:

@@ -16,7 +16,7 @@ from temperance.moves.minibatch.batch_law import BatchLaw
 from temperance.moves.minibatch.penalty import Mint, Moments, slope_on
 from temperance.moves.minibatch.pseudo_marginal import OwnBatch, PseudoMarginal
 from temperance.moves.move import Params
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 from temperance.rows.batches import Batches
 
 
@@ -40,7 +40,7 @@ class PairThatComesBackByItsOwnBatch(PseudoMarginal):
     ) -> tuple[Point, Array, Array]:
         rows = rows_of(rung)
         flat, unravel = ravel_pytree(point.position)
-        forth, uniform = noise(key, flat.size, 1, flat.dtype)
+        forth, uniform = normals_and_uniforms(key, flat.size, 1, flat.dtype)
         slope = slope_on(rows, law, rows.take(point.memory.places), unravel)
         here = slope(flat)
         end = proposed(flat, forth, here, params)

@@ -20,7 +20,7 @@ from temperance.engine.loop import step_chains
 from temperance.engine.method import Call
 from temperance.engine.options import parsed
 from temperance.ladders.ladder import Rung, SingleRung
-from temperance.methods import method_named
+from temperance.methods import METHODS
 from temperance.moves.accept import acceptance_of
 from temperance.moves.minibatch.delayed import Delayed, second_stage
 from temperance.problems.problem import densities_of
@@ -204,7 +204,7 @@ def test_draws_about_the_mode_are_starts_and_never_the_hottest_rung():
     counts = {"num_chains": 2, "num_warmup": 20, "num_draws": 20}
     drawn = {}
     for method in ("plain", "pt", "tt"):
-        record = method_named(method)
+        record = METHODS[method]
         options = parsed(method, record.options, {})
         call = Call(problem, densities, move, options, key=jax.random.key(0), **counts)
         drawn[method] = record.prepare(call).call.densities.draw(jax.random.key(1))

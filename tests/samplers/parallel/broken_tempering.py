@@ -15,10 +15,10 @@ from temperance.samplers.parallel.tempering import ParallelState, ParallelTemper
 class ParallelWithTheWrongPair(ParallelTempering):
     """Compares rungs k and k+1 and exchanges k and k-1, as paper 1's Algorithm 1 does."""
 
-    def _swap(
+    def swap_replicas(
         self, ladder: AbstractLadder, key: Key, points: Point, parity: Array
     ) -> tuple[Point, Swaps]:
-        _, swaps = super()._swap(ladder, key, points, parity)
+        _, swaps = super().swap_replicas(ladder, key, points, parity)
         shift = jnp.pad(swaps.swapped.astype(int)[1:], (0, 1))
         rungs = jnp.arange(self.num_rungs)
         order = rungs + jnp.pad(shift, (0, 1)) - jnp.pad(shift, (1, 0))
@@ -28,10 +28,10 @@ class ParallelWithTheWrongPair(ParallelTempering):
 class ParallelWithStaleComponents(ParallelTempering):
     """Exchanges positions and leaves their cached components behind."""
 
-    def _swap(
+    def swap_replicas(
         self, ladder: AbstractLadder, key: Key, points: Point, parity: Array
     ) -> tuple[Point, Swaps]:
-        moved, swaps = super()._swap(ladder, key, points, parity)
+        moved, swaps = super().swap_replicas(ladder, key, points, parity)
         return moved._replace(components=points.components), swaps
 
 

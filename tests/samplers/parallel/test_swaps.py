@@ -11,7 +11,7 @@ from tests.samplers.parallel import broken_swaps as broken
 from temperance.errors import UnknownNameError
 from temperance.moves.metropolis import metropolis
 from temperance.moves.move import Params
-from temperance.samplers.parallel.swaps import Swaps, even_odd, hot_to_cold, swap
+from temperance.samplers.parallel.swaps import Swaps, hot_to_cold, swap, swap_pairs
 from temperance.samplers.parallel.tempering import ParallelTempering
 from temperance.testing import CurvedGamma, enumeration, subsamples
 
@@ -41,7 +41,8 @@ def test_schemes_are_the_swaps_done_one_by_one(num_rungs: int, seed: int):
     uniforms = rng.uniform(size=(50, num_pairs))
     increments = rng.normal(size=(50, num_rungs, num_pairs))
     half = np.arange(50) % 2
-    swaps = jax.vmap(even_odd)(*map(jnp.asarray, (uniforms, increments, half)))
+    compared = np.arange(num_pairs) % 2 == half[:, None]
+    swaps = jax.vmap(swap_pairs)(*map(jnp.asarray, (uniforms, increments, compared)))
     sweeps = jax.vmap(hot_to_cold)(*map(jnp.asarray, (uniforms, increments)))
     swaps, sweeps = jax.tree.map(np.asarray, (swaps, sweeps))
     moved = 0
@@ -70,8 +71,9 @@ def test_the_swap_ratio_is_antisymmetric(seed: int):
     components = jax.vmap(lambda x: ladder.evaluate(x, gradient=False).components)(x)
     increments = jax.vmap(ladder.increments)(components)
     back = increments[jnp.array([1, 0, 2])]
-    there = even_odd(jnp.zeros(2), increments, jnp.asarray(0)).acceptance[0]
-    again = even_odd(jnp.zeros(2), back, jnp.asarray(0)).acceptance[0]
+    first = jnp.asarray([True, False])
+    there = swap_pairs(jnp.zeros(2), increments, first).acceptance[0]
+    again = swap_pairs(jnp.zeros(2), back, first).acceptance[0]
     both = [ladder.log_density(k, x[i]) for k, i in [(0, 1), (1, 0), (0, 0), (1, 1)]]
     ratio = np.exp(float(both[0] + both[1] - both[2] - both[3]))
     np.testing.assert_allclose(there, min(1, ratio), rtol=1e-12)
@@ -107,9 +109,9 @@ def matrix_of(scheme: str, table: np.ndarray, parity: int = 0) -> np.ndarray:
             swaps: Swaps = jax.vmap(lambda i, u=forced: hot_to_cold(u, i))(increments)
             tried = np.ones(num_rungs - 1, bool)
         else:
-            half = jnp.asarray(parity)
-            swaps = jax.vmap(lambda i, u=forced, h=half: even_odd(u, i, h))(increments)
             tried = np.arange(num_rungs - 1) % 2 == parity
+            compared = jnp.asarray(tried)
+            swaps = jax.vmap(lambda i, u=forced, c=compared: swap_pairs(u, i, c))(increments)
         if not tried[np.asarray(pattern)].all():
             continue
         acceptance = np.asarray(swaps.acceptance)

@@ -52,7 +52,7 @@ def _read_root(path: Path) -> dict[str, str]:
 
 
 def begin_or_compare(path: Path, fingerprint: dict[str, str]) -> None:
-    """Give the run's fingerprint to a new checkpoint; hold an old one against it."""
+    """Write the run's fingerprint into a new checkpoint; compare it with an existing one's."""
     root = path / "zarr.json"
     if not root.exists():
         attributes = {"format": FORMAT, "version": VERSION, "fingerprint": fingerprint}

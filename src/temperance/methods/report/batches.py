@@ -14,7 +14,7 @@ SMALL_NOISE, DOUBTFUL = 0.04, 0.01
 class Batches(Piece):
     """The tempered law that batches stand for, or whether an exact move's bounds held.
 
-    Of a move that looks at all rows there is nothing to tell.
+    Empty for moves that read all rows.
     """
 
     def arrays(self, run: Any) -> Arrays:

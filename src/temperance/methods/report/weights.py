@@ -1,10 +1,10 @@
 """What runs with weighted draws tell: chains that travel the temperatures, and anneals.
 
 Chains that travel the temperatures (ST, both CTs) weigh their draws for the target and for the
-base. What the base weights say of the base's own moments, which are known, is a check of the
-run. It is necessary and not sufficient: a base that knows one mode only is met by a chain that
-never saw the others (paper 4, equation 22; a base on one of two modes passes with log Z off by
-0.31 in a worked example).
+base. The base's own moments are known, and comparing them with what the base weights give is a
+check of the run. It is necessary and not sufficient: if the base covers one mode only, a chain that
+stayed in that mode passes as well (paper 4, equation 22; a base on one of two modes passes with
+log Z off by 0.31 in a worked example).
 """
 
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ the gradient needs 2 n^3 / 3 more). On nested subsamples
     moves         their evaluations at rung k, each on n_k rows
     swaps         the rows between the two rungs, for each pair that is compared
     transitions   the rows that each step down adds, and one value at the first hot rung where the
-                  target's move was refused: the subsamples are new, and nobody knows them there
+                  target's move was refused: the subsamples are new, and no value is kept of them
     evidence      every replica on all rows, once a draw
     mini-batches  every term that a step evaluates, at either end; delayed acceptance has all rows
                   besides, where the first stage moved

@@ -35,11 +35,10 @@ from temperance.moves.fast_slow.random_walk import (
     fast_update,
     stride,
 )
-from temperance.moves.move import Info, Params
-from temperance.moves.options import checked_metric, checked_step
+from temperance.moves.move import Info, Params, checked_metric, checked_step
 from temperance.problems.checks import check_count
 from temperance.problems.layout import Layout
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 
 
 class Dragging(AbstractRemembering):
@@ -67,7 +66,7 @@ class Dragging(AbstractRemembering):
         fast = params.step_size[1] * params.factor[halves.fork.fast_index]
         num_updates = self.times - 1
         key_slow, key_fast = jax.random.split(key)
-        normals, uniform = noise(key_slow, slow.shape[-1], 1, halves.slow.dtype)
+        normals, uniform = normals_and_uniforms(key_slow, slow.shape[-1], 1, halves.slow.dtype)
         aim = halves.slow + stride(slow, normals)
         cache, made = self.known(halves, point)
         aim_cache = halves.prepare(aim)
@@ -89,7 +88,7 @@ class Dragging(AbstractRemembering):
             return here, (tried, logs(here.values))
 
         first = jnp.stack([point.components, halves.finish(aim_cache, halves.fast)])
-        normals, uniforms = noise(
+        normals, uniforms = normals_and_uniforms(
             key_fast, num_updates * fast.shape[-1], num_updates, halves.fast.dtype
         )
         shares = jnp.arange(1, self.times, dtype=fast.dtype) / self.times

@@ -27,11 +27,10 @@ from temperance.moves.fast_slow.random_walk import (
     fast_update,
     stride,
 )
-from temperance.moves.move import AbstractMove, Info, Params, info_of
-from temperance.moves.options import checked_step
+from temperance.moves.move import AbstractMove, Info, Params, checked_step, info_of
 from temperance.problems.checks import check_count
 from temperance.problems.layout import Layout
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 
 
 class FastUpdates(AbstractFastSlow):
@@ -56,7 +55,9 @@ class FastUpdates(AbstractFastSlow):
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         halves = self.halves(point, rung)
         rows = params.step_size[0] * params.factor[halves.fork.fast_index]
-        normals, uniforms = noise(key, self.times * rows.shape[-1], self.times, halves.fast.dtype)
+        normals, uniforms = normals_and_uniforms(
+            key, self.times * rows.shape[-1], self.times, halves.fast.dtype
+        )
         cache = halves.prepare(halves.slow)
 
         def update(here: Walker, one: tuple[Array, Array]) -> tuple[Walker, Tried]:

@@ -31,11 +31,18 @@ from temperance._types import Key, Point, Scalar
 from temperance.errors import ArgumentError, MoveError
 from temperance.ladders.ladder import Rung
 from temperance.moves.accept import accept_or_stay
-from temperance.moves.move import AbstractMove, Info, Params, colour, info_of
-from temperance.moves.options import checked_metric, checked_step
+from temperance.moves.move import (
+    AbstractMove,
+    Info,
+    Params,
+    checked_metric,
+    checked_step,
+    colour,
+    info_of,
+)
 from temperance.problems.checks import check_count
 from temperance.problems.problem import Base
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 
 LogLambda = Callable[[Float[Array, " d"], Float[Array, " d"]], Scalar]
 Vectors = Float[Array, "n d"]
@@ -98,7 +105,7 @@ class MultipleTry(AbstractMove):
     ) -> tuple[Vectors, Logs]:
         """Draws from T(center, .), and for each the log of T from there to the center."""
         if self.base is None:
-            normals, _ = noise(key, count * center.size, 0, center.dtype)
+            normals, _ = normals_and_uniforms(key, count * center.size, 0, center.dtype)
             steps = normals.reshape(count, center.size)
             moved = jax.vmap(lambda z: colour(params.factor, z))(params.step_size[0] * steps)
             return center[None] + moved, -0.5 * jnp.sum(steps**2, axis=1)

@@ -34,12 +34,11 @@ from temperance.moves.fast_slow.fast_variables import AbstractFastSlow, Halves, 
 from temperance.moves.fast_slow.multiple_try import checked_base
 from temperance.moves.fast_slow.random_walk import FAST_TARGET, stride
 from temperance.moves.fast_slow.two_stage import Cache
-from temperance.moves.move import AbstractMove, Info, Params
-from temperance.moves.options import checked_metric, checked_step
+from temperance.moves.move import AbstractMove, Info, Params, checked_metric, checked_step
 from temperance.problems.checks import check_count
 from temperance.problems.layout import Layout
 from temperance.problems.problem import Base
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 
 
 class Kept(NamedTuple):
@@ -151,7 +150,7 @@ class Multiset(AbstractFastSlow):
         self, key: Key, state: State, halves: Halves, rung: Rung, params: Params
     ) -> tuple[State, Tried]:
         rows = params.step_size[0] * params.factor[halves.fork.slow_index]
-        normals, uniform = noise(key, rows.shape[-1], 1, state.slow.dtype)
+        normals, uniform = normals_and_uniforms(key, rows.shape[-1], 1, state.slow.dtype)
         aim = state.slow + stride(rows, normals)
         cache, members = halves.prepare(aim), state.kept.members
         there = State(aim, Kept(cache, members, halves.finish_all(cache, members)))
@@ -162,7 +161,7 @@ class Multiset(AbstractFastSlow):
         self, key: Key, state: State, halves: Halves, rung: Rung, params: Params
     ) -> tuple[State, Tried]:
         rows = params.step_size[1] * params.factor[halves.fork.fast_index]
-        normals, uniforms = noise(
+        normals, uniforms = normals_and_uniforms(
             key, self.times * rows.shape[-1], 2 * self.times, state.slow.dtype
         )
 

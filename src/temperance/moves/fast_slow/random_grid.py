@@ -34,11 +34,10 @@ from temperance.moves.fast_slow.random_walk import (
     Walker,
     stride,
 )
-from temperance.moves.move import Info, Params, info_of
-from temperance.moves.options import checked_metric, checked_step
+from temperance.moves.move import Info, Params, checked_metric, checked_step, info_of
 from temperance.problems.checks import check_count
 from temperance.problems.layout import Layout
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 
 
 class Seen(NamedTuple):
@@ -77,9 +76,9 @@ class RandomGrid(AbstractRemembering):
         factor = params.step_size[0] * params.factor
         slow, fast = factor[halves.fork.slow_index], factor[halves.fork.fast_index]
         key_grid, key_walk = jax.random.split(key)
-        normals, _ = noise(key_grid, slow.shape[-1], 0, halves.slow.dtype)
+        normals, _ = normals_and_uniforms(key_grid, slow.shape[-1], 0, halves.slow.dtype)
         delta = stride(slow, normals)
-        normals, uniforms = noise(
+        normals, uniforms = normals_and_uniforms(
             key_walk, self.times * fast.shape[-1], 2 * self.times, halves.fast.dtype
         )
         cache, made = self.known(halves, point)

@@ -40,7 +40,7 @@ from temperance.moves.accept import Decision, choose, decide
 from temperance.moves.langevin_proposal import log_way_back, proposed
 from temperance.moves.minibatch.batch_law import BatchLaw, implied_beta
 from temperance.moves.move import AbstractMove, BatchInfo, Info, Params
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 from temperance.rows.batches import Batches
 
 # Above this variance of the noise a step looks at more rows.
@@ -119,7 +119,7 @@ class Mint(AbstractBatchMove):
         if self.noise == "common":
             key_slope = key_batch
         flat, unravel = ravel_pytree(point.position)
-        forth, uniform = noise(key_noise, flat.size, 1, flat.dtype)
+        forth, uniform = normals_and_uniforms(key_noise, flat.size, 1, flat.dtype)
         way_back, slope = jnp.zeros(()), self._slope(rows, law, key_slope, unravel)
         here = slope(flat)
         there = proposed(flat, forth, here, params)

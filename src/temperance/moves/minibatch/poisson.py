@@ -44,7 +44,7 @@ from temperance.moves.langevin_proposal import proposed
 from temperance.moves.minibatch.bounds import Bounds
 from temperance.moves.minibatch.poisson_law import PoissonLaw
 from temperance.moves.move import AbstractMove, BatchInfo, Info, Params
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 from temperance.rows.alias_table import WeightedRows
 
 # Differences of terms are not known better than their rounding, and a bound is not broken by it.
@@ -115,7 +115,7 @@ class Tuna(AbstractMove):
         rows, around = rows_of(rung), self.bounds.around
         key_noise, key_rows = jax.random.split(key)
         here, unravel = ravel_pytree(point.position)
-        normals, uniform = noise(key_noise, here.size, 1, here.dtype)
+        normals, uniform = normals_and_uniforms(key_noise, here.size, 1, here.dtype)
         there, log_known = self._proposed(here, normals, params)
         proposal = rung.evaluate(unravel(there), gradient=False)
         log_known += proposal.components[0] - point.components[0]

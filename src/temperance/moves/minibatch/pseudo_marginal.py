@@ -35,7 +35,7 @@ from temperance.moves.langevin_proposal import log_way_back, proposed
 from temperance.moves.minibatch.batch_law import BatchLaw
 from temperance.moves.minibatch.penalty import AbstractBatchMove, slope_on
 from temperance.moves.move import BatchInfo, Info, Params
-from temperance.programs.random_numbers import noise
+from temperance.programs.random_numbers import normals_and_uniforms
 
 # Where the noise of a state's own log density is above this, pairs stick and the tilt is not small.
 MOST_VARIANCE = 1.0
@@ -107,7 +107,7 @@ class PseudoMarginal(AbstractBatchMove):
         """The position moved, with the batch at `places` if it is accepted."""
         rows = rows_of(rung)
         flat, unravel = ravel_pytree(point.position)
-        forth, uniform = noise(key, flat.size, 1, flat.dtype)
+        forth, uniform = normals_and_uniforms(key, flat.size, 1, flat.dtype)
         way_back, here = jnp.zeros(()), None
         if self.langevin:
             here = slope_on(rows, law, rows.take(point.memory.places), unravel)(flat)

@@ -7,7 +7,7 @@ from temperance.moves.metropolis import Metropolis, metropolis
 from temperance.moves.minibatch.bounds import Bounds
 from temperance.moves.minibatch.poisson import Tuna
 from temperance.moves.minibatch.poisson_law import PoissonLaw
-from temperance.moves.options import checked_step
+from temperance.moves.move import checked_step
 from temperance.problems.checks import check_count, is_number
 from temperance.rows.alias_table import WeightedRows
 

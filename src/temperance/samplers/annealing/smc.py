@@ -43,7 +43,7 @@ from temperance.ladders.geometric import GeometricLadder
 from temperance.ladders.ladder import AbstractLadder, Rung, Rungs, weighted
 from temperance.ladders.prefix import PrefixLadder
 from temperance.moves.move import AbstractMove, Params, refuse_few_rows
-from temperance.rows.shuffle import shuffle
+from temperance.rows.nested_subsamples import shuffle
 from temperance.samplers.annealing.particle_moves import (
     Moved,
     first_params,

@@ -29,7 +29,7 @@ from temperance.errors import ArgumentError
 from temperance.ladders.ladder import weighted
 from temperance.ladders.prefix import PrefixLadder, rows_at
 from temperance.moves.accept import choose, decide
-from temperance.rows.shuffle import permutation
+from temperance.rows.nested_subsamples import permutation
 
 
 def exchange_rows(

@@ -4,8 +4,8 @@ The joint law of the replicas is prod_k pi_k(x_k). One sweep is
 
     explore       x_k <- T_k(x_k) for every rung, the target's included
     communicate   exchange neighbours by a swap scheme, once or several times. On powers (swaps.py)
-                  this evaluates nothing; on nested subsamples (lifted_swaps.py) it evaluates the
-                  rows by which the two rungs differ
+                  this evaluates nothing; on nested subsamples (`lifted_swaps` there) it evaluates
+                  the rows by which the two rungs differ
     refresh       on nested subsamples, if asked: exchange rows between them (refresh.py)
 
 and each of the three leaves that law invariant, so the target's marginal is exact. Where the
@@ -30,9 +30,8 @@ from temperance.ladders.ladder import AbstractLadder, AbstractUniformLadder, Run
 from temperance.ladders.prefix import PrefixLadder
 from temperance.moves.move import AbstractMove, Info, Params, refuse_few_rows, step_at
 from temperance.programs.random_streams import Sweep, stream
-from temperance.samplers.parallel.lifted_swaps import lifted_swaps
 from temperance.samplers.parallel.refresh import exchange_rows
-from temperance.samplers.parallel.swaps import SCHEMES, Swaps, swap_rounds
+from temperance.samplers.parallel.swaps import SCHEMES, Swaps, lifted_swaps, swap_rounds
 
 UPWARD, DOWNWARD = 1, 2
 
@@ -150,12 +149,12 @@ class ParallelTempering(eqx.Module):
             ladder = ladder.reordered(state.order)
         refreshed = None
         if self.move.gathers:
-            # What a draw keeps of its move is about the target only if the move came last.
-            points, swaps = self._swap(ladder, keys[-1], state.points, state.parity)
+            # Such a move stores values beside the target's point, so it has to come after the swap.
+            points, swaps = self.swap_replicas(ladder, keys[-1], state.points, state.parity)
             points, infos = self._explore(ladder, keys[:-1], points)
         else:
             points, infos = self._explore(ladder, keys[:-1], state.points)
-            points, swaps = self._swap(ladder, keys[-1], points, state.parity)
+            points, swaps = self.swap_replicas(ladder, keys[-1], points, state.parity)
         state = self._communicate(state, points, swaps)
         if state.order is not None:
             assert isinstance(ladder, PrefixLadder)
@@ -206,10 +205,13 @@ class ParallelTempering(eqx.Module):
         point = evaluate(position, gradient=self._gradient)
         return self.move.remember(point, self.ladder.at(0))
 
-    def _swap(
+    def swap_replicas(
         self, ladder: AbstractLadder, key: Key, points: Point, parity: Int[Array, ""]
     ) -> tuple[Point, Swaps]:
-        """The points at their new rungs, and where each of them comes from."""
+        """The points at their new rungs, and where each of them comes from.
+
+        A subclass overrides it for a rule of its own (`swap_pairs` in swaps.py).
+        """
         if not isinstance(ladder, AbstractUniformLadder):
             return lifted_swaps(self.scheme, key, ladder, points, parity, self.swaps_per_sweep)
         increments = jax.vmap(ladder.increments)(points.components)

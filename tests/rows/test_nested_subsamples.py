@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from temperance.errors import DataError
-from temperance.rows.shuffle import MOST_LABELS, Strata, permutation, shuffle, slot_labels
+from temperance.rows.nested_subsamples import MOST_LABELS, Strata, permutation, shuffle, slot_labels
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 16, 17, 100, 1000])
@@ -74,7 +74,8 @@ def test_the_same_strata_are_ordered_again_without_tracing(monkeypatch):
     """An order taken outside a compiled program was compiled label by label, in every run."""
     calls = []
     monkeypatch.setattr(
-        "temperance.rows.shuffle.permutation", lambda *args: calls.append(1) or permutation(*args)
+        "temperance.rows.nested_subsamples.permutation",
+        lambda *args: calls.append(1) or permutation(*args),
     )
     strata = Strata.of(np.arange(1003) % 3, 1003)
     for seed in (0, 1):
