@@ -1,7 +1,7 @@
 """Which rows a mini-batch holds.
 
 *Without replacement* a batch is the first m places of a random order of all n rows, and the order
-is named by a random key: place i holds row p(i), with p a Feistel network as in nested_subsamples.py
+is named by a random key: place i holds row p(i), with p a Feistel network (nested_subsamples.py)
 whose round functions are hashes,
 
     (l, r)  ->  (r, (l + hash(r, k_j)) mod a),      i = a l + r,   a^2 >= n,

@@ -1,8 +1,8 @@
 """Energies of mini-batches, for rungs that are hot and cheap at once.
 
 A state of rung k is a position x with the name of an order of the rows (rows/batches.py), whose
-first m_k places are its batch S; with m_0 <= m_1 <= ... <= m_{K-1} = n the batch R of the next hotter
-rung is the beginning of S. Its energy is
+first m_k places are its batch S; with m_0 <= m_1 <= ... <= m_{K-1} = n the batch R of the next
+hotter rung is the beginning of S. Its energy is
 
     h(x, S) = -(n / m) sum_{i in S} l_i(x) - log p(x),
 
