@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
@@ -37,6 +38,9 @@ def all_of_them(values: np.ndarray) -> tuple[float, float, float]:
 def test_compiled_functions_call_inner_ones():
     found = all_of_them(np.array([3.0, 0.0, 5.0]))
     assert found == (1.5, math.inf, 8.0)
+    # A caller that is kept on disk is read as a whole, so this one is not kept.
+    caller = numba.njit(lambda x: halved(x))
+    assert caller(3.0) == 1.5
     made: Any = halved
     assert made.signatures  # it was compiled for its caller
 

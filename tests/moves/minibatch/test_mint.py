@@ -1,5 +1,6 @@
 """The mini-batch moves themselves leave the laws invariant that they name."""
 
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -110,6 +111,12 @@ def verdict_on_mint(
     )  # fmt: skip
 
 
+def some_slow(names: Iterable[str], *slow: str) -> list[Any]:
+    """The names, some of them for the slow tests."""
+    marked = {name: pytest.param(name, marks=pytest.mark.slow) for name in slow}
+    return [marked.get(name, name) for name in names]
+
+
 def batch(kind: type[Mint] = Mint, **options: Any) -> Mint:
     return as_kind(kind, tp.mint(**options))
 
@@ -134,7 +141,7 @@ WIDE = {
 REACH = {"by langevin": 1.5}
 
 
-@pytest.mark.parametrize("name", MINTS)
+@pytest.mark.parametrize("name", some_slow(MINTS, "half of all rows", "rows that count twice"))
 def test_penalised_batches_leave_the_tempered_law_invariant(name: str, seed: int):
     verdict = verdict_on_mint(
         batch(**MINTS[name]), WIDE.get(name, MANY), seed, REACH.get(name, 2.4)
@@ -162,7 +169,7 @@ MINT_TWINS: dict[str, tuple[type[Mint], dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MINT_TWINS)
+@pytest.mark.parametrize("name", some_slow(MINT_TWINS, "decided by the first rows"))
 def test_invariance_rejects_broken_batches(name: str, seed: int):
     kind, options = MINT_TWINS[name]
     verdict = verdict_on_mint(

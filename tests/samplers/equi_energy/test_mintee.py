@@ -209,7 +209,10 @@ def test_a_step_leaves_its_rung_alone(rung: int, seed: int) -> None:
 
 
 # The slips of the jump are summed over all batches above.
-@pytest.mark.parametrize("name", ["one energy for both rungs", "every new batch taken"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("one energy for both rungs", marks=pytest.mark.slow), "every new batch taken"],
+)
 def test_broken_steps_are_rejected(name: str, seed: int) -> None:
     assert not verdict(TWINS[name], 1, seed).lawful
 
