@@ -16,7 +16,7 @@ from temperance.engine.method import Call
 from temperance.engine.options import parsed
 from temperance.methods import METHODS
 from temperance.problems.problem import densities_of
-from temperance.warmup.rounds import WarmUp, measured
+from temperance.warmup.rounds import WarmUp, with_rejection
 
 DIMENSION, NUM_CHAINS, NUM_WARMUP = 10, 4, 3000
 # What the default call of `sample` chooses here.
@@ -53,7 +53,7 @@ def warm_up(say) -> list[Round]:
         say(f"warm-up on the mixture: round {place.round + 1}, {place.length} sweeps")
         blocks = Blocks(stage.sampler(shared, place, carry), shared.key(place), 1, 16)
         carry, _ = blocks.learn(carry, 0, place.length)
-        last, rejection = place, measured(place.rungs, carry[1]).rejection
+        last, rejection = place, with_rejection(place.rungs, carry[1]).rejection
         place, carry = stage.after(shared, place, carry)
         found.append(Round(len(found) + 1, last.length, last.rungs.betas, rejection))
     return found

@@ -14,7 +14,7 @@ import typer
 from temperance import __version__
 from temperance.cli.arguments import load_problem, parse_move, parse_settings
 from temperance.cli.crosscat import app as crosscat_app
-from temperance.cli.endings import INTERRUPTED, MISTAKE, check_folder, command_of
+from temperance.cli.exit_status import INTERRUPTED, MISTAKE, check_folder, command_of
 
 HELP = """Tempered MCMC: draws from posteriors that defeat ordinary samplers, and log evidence.
 

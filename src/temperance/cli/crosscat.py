@@ -14,7 +14,7 @@ from temperance.cli.cells import (
     read_frame,
     write_frame,
 )
-from temperance.cli.endings import INTERRUPTED, check_folder, command_of
+from temperance.cli.exit_status import INTERRUPTED, check_folder, command_of
 from temperance.cli.fit_progress import fit_progress
 from temperance.errors import ArgumentError, unknown_name
 

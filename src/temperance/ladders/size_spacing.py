@@ -44,7 +44,7 @@ def variances(rejection: np.ndarray) -> np.ndarray:
     return (2 * ndtri(0.5 * (1 + rates))) ** 2
 
 
-def levelled(sizes: np.ndarray, variance: np.ndarray) -> np.ndarray:
+def smooth_variances(sizes: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """Half of each step's own variance, and half of its share by log size."""
     width = np.diff(np.log1p(sizes))
     return 0.5 * variance + 0.5 * variance.sum() * width / width.sum()

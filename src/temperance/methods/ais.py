@@ -19,8 +19,8 @@ from temperance.warmup.anneals import (
 )
 from temperance.warmup.power_rungs import PowerPilot
 from temperance.warmup.rounds import WarmUp
+from temperance.warmup.serial_tempering import Travel
 from temperance.warmup.subsample_rungs import SizePilot
-from temperance.warmup.travelling import Travel
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,11 @@ from temperance.methods.report.piece import Report
 from temperance.methods.report.rungs import Draws
 from temperance.methods.report.weights import TravelEvidence, Travels, Weights
 from temperance.samplers.continuous import JointTempering
+from temperance.warmup.base_options import BaseOptions, ZetaOptions, with_base_asked
 from temperance.warmup.joint import JointDraw, JointWarmUp
 from temperance.warmup.power_rungs import PowerPilot
 from temperance.warmup.rung_options import sweeps
 from temperance.warmup.rung_weights import WeighedRungs
-from temperance.warmup.travel_options import BaseOptions, ZetaOptions, with_base_asked
 
 
 @dataclass(frozen=True, kw_only=True)

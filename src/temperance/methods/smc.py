@@ -34,9 +34,9 @@ from temperance.rows.nested_subsamples import checked_sizes
 from temperance.samplers.annealing.particles import ParticleInfo
 from temperance.samplers.annealing.resampling import SCHEMES
 from temperance.samplers.annealing.smc import SequentialMonteCarlo
+from temperance.warmup.base_options import BaseOptions, check_move, with_base_asked
 from temperance.warmup.rung_options import given, increasing_betas
 from temperance.warmup.subsample_rungs import SubsampleRungs
-from temperance.warmup.travel_options import BaseOptions, check_move, with_base_asked
 
 MOST_TEMPERATURES = 2**12
 # Rows of the first subsample that is not empty; each further one has twice as many.

@@ -11,12 +11,12 @@ from temperance.methods.report.piece import Report
 from temperance.methods.report.rungs import Draws
 from temperance.methods.report.weights import TravelEvidence, Travels, Weights
 from temperance.samplers.simulated import SimulatedTempering
+from temperance.warmup.base_options import BaseOptions, with_base_asked
 from temperance.warmup.power_rungs import PowerPilot
 from temperance.warmup.rounds import WarmUp
 from temperance.warmup.rung_options import CHOSEN, check_agreement, increasing_betas, sweeps
 from temperance.warmup.rung_weights import Stops, WeighedRungs
-from temperance.warmup.travel_options import BaseOptions, with_base_asked
-from temperance.warmup.travelling import Ready, Travel
+from temperance.warmup.serial_tempering import Ready, Travel
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from temperance.problems.problem import Problem
 from temperance.programs.random_streams import Run, probe_key, stream
 from temperance.samplers.annealing.betas import conditional_betas
 from temperance.samplers.annealing.importance import AnnealedImportance
+from temperance.warmup.base_options import BaseOptions, check_move, with_base_asked
 from temperance.warmup.rung_options import (
     check_agreement,
     given,
@@ -31,9 +32,8 @@ from temperance.warmup.rung_options import (
     subsample_rungs,
 )
 from temperance.warmup.rung_weights import Stops, WeighedRungs
+from temperance.warmup.serial_tempering import Ready
 from temperance.warmup.subsample_rungs import SubsampleRungs
-from temperance.warmup.travel_options import BaseOptions, check_move, with_base_asked
-from temperance.warmup.travelling import Ready
 
 LEAST_SHARE = 0.01
 # How many anneals choose their betas together.

@@ -46,10 +46,10 @@ from temperance.samplers.equi_energy.reservoir import Reservoir
 from temperance.warmup.adaptation import begin, rounds, transplant
 from temperance.warmup.rounds import (
     Left,
-    drawn_starts,
+    draw_starts,
     first_params,
     start_replicas,
-    tuned,
+    tune_params,
 )
 
 PILOT_RUNGS, MOST_RUNGS = 8, 48
@@ -168,7 +168,7 @@ class EnergyRungs(Shared):
     def starts_energies(self) -> np.ndarray:
         """Of draws from the prior or base, the same ones for every seed."""
         pilot = Place("pilot", 0, 0, Energies((0.5, 1.0)))
-        starts = drawn_starts(self, pilot, self.ladder(pilot.rungs), PILOT_RUNGS)
+        starts = draw_starts(self, pilot, self.ladder(pilot.rungs), PILOT_RUNGS)
         flat = starts.reshape(-1, starts.shape[-1])
         return -np.asarray(log_densities(self.call.densities.whole, flat))
 
@@ -245,7 +245,7 @@ class EnergyPilot(EnergyRounds):
 
     def after(self, shared: EnergyRungs, place: Place, carry: PyTree) -> tuple[Place | None, Any]:
         state, adaptation = carry
-        params, rungs = tuned(shared, adaptation), seen(place.rungs, state)
+        params, rungs = tune_params(shared, adaptation), seen(place.rungs, state)
         heat = shared.heat(rungs.lowest, len(rungs.betas))
         if place.round and shared.num_rungs is None and shared.betas is None:
             heat = shared.heat(rungs.lowest, shared.wanted_rungs(heat[0]))
@@ -277,7 +277,7 @@ class EnergyWarmUp(EnergyRounds):
             params = adaptation.params()
             filled = shared.unfilled(place.rungs, params, positions)
             return None, Left(place.rungs, params, filled)
-        params = tuned(shared, adaptation)
+        params = tune_params(shared, adaptation)
         rungs = shared.with_levels(seen(place.rungs, state))
         following = Place("warm", place.round + 1, lengths[place.round + 1], rungs)
         return following, again(shared, following, params, positions)
@@ -291,7 +291,7 @@ def seen(rungs: Energies, state: PyTree) -> Energies:
 def fresh(shared: EnergyRungs, place: Place, params: Params | None) -> PyTree:
     """A round of all rungs from draws of the prior or base."""
     ladder = shared.ladder(place.rungs)
-    starts = drawn_starts(shared, place, ladder, len(place.rungs.betas))
+    starts = draw_starts(shared, place, ladder, len(place.rungs.betas))
     if params is None:
         params = shared.first_params(place.rungs, starts)
     return again(shared, place, params, starts)

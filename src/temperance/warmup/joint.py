@@ -24,7 +24,7 @@ from temperance.moves.move import Params
 from temperance.samplers.continuous import JointTempering
 from temperance.samplers.inverse_temperature import log_base_weight, log_target_weight
 from temperance.warmup.adaptation import Adaptation, begin, rounds
-from temperance.warmup.rounds import Left, fresh, tuned
+from temperance.warmup.rounds import Left, start_anew, tune_params
 from temperance.warmup.rung_weights import WeighedRungs
 
 # The standard deviation of u where beta is uniform, pi / sqrt(3).
@@ -104,7 +104,7 @@ class JointWarmUp(JointRounds):
         if place.round + 1 >= len(lengths):
             return None, Left(place.rungs, learning.params(), state, (place, carry))
         following = Place("warm", place.round + 1, lengths[place.round + 1], place.rungs)
-        params, log_zeta = tuned(shared, learning.inner), guessed(shared, learning)
+        params, log_zeta = tune_params(shared, learning.inner), guessed(shared, learning)
         return following, a_round(shared, params, log_zeta, state.point.position)
 
 
@@ -117,7 +117,7 @@ class JointDraw(JointRounds):
     def enter(self, shared: WeighedRungs, left: Left | None) -> tuple[Place, PyTree]:
         if left is None:
             place = Place("draw", 0, shared.call.num_draws, shared.initial())
-            state, learning = fresh(shared, place, None)
+            state, learning = start_anew(shared, place, None)
             first = jax.tree.map(lambda leaf: leaf[-1], learning.params())
             positions = state.points.position[:, -1]
             log_zeta = shared.log_zeta or 0.0

@@ -38,7 +38,7 @@ from temperance.warmup.energy_rungs import (
     betas_of,
     log_densities,
 )
-from temperance.warmup.rounds import Left, drawn_starts, first_params
+from temperance.warmup.rounds import Left, draw_starts, first_params
 
 # Descents on batches: how many steps, of how many rows, and how far a step goes at first, in
 # standard deviations of the starts.
@@ -96,7 +96,7 @@ class MinibatchRungs(EnergyRungs):
     @cached_property
     def quenched(self) -> float:
         """The lowest energy that a few descents from draws of the prior find."""
-        starts = drawn_starts(self, PILOT, self.ladder(PILOT.rungs), 1)[:, 0]
+        starts = draw_starts(self, PILOT, self.ladder(PILOT.rungs), 1)[:, 0]
         size = min(QUENCH_ROWS, self.rows.num_rows)
         ends = _descended(self.rows, self.key(PILOT), starts, size)
         energies = -np.asarray(log_densities(self.call.densities.whole, ends))
@@ -136,7 +136,7 @@ class TuneAndFill(Rung):
         betas = betas_of(shared.heat(lowest, count or 2))
         rungs = shared.with_levels(Energies(betas, lowest=lowest))
         place = Place("warm", 0, rounds(shared.call.num_warmup)[0], rungs)
-        starts = drawn_starts(shared, place, shared.ladder(rungs), 1)
+        starts = draw_starts(shared, place, shared.ladder(rungs), 1)
         params = first_params(shared.call.move, starts)
         filled = shared.unfilled(rungs, repeated(params, place), starts)
         return place, tuning(shared, place, params, starts[:, 0], filled)

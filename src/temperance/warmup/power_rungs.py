@@ -24,11 +24,11 @@ from temperance.warmup.rounds import (
     Betas,
     Left,
     RungsSideBySide,
+    carry_shapes,
+    continue_round,
     floats,
-    fresh,
-    going_on,
-    learnt,
-    like_fresh,
+    learn_round,
+    start_anew,
 )
 
 PILOT_RUNGS = 10
@@ -99,17 +99,17 @@ class PowerPilot(Stage):
 
     def enter(self, shared: PowerRungs, left: Left | None) -> tuple[Place, PyTree]:
         place = Place("pilot", 0, max(20, shared.call.num_warmup // 20), shared.initial())
-        return place, fresh(shared, place, None)
+        return place, start_anew(shared, place, None)
 
     def sampler(self, shared: PowerRungs, place: Place, carry: PyTree) -> Any:
         return shared.sampler(place.rungs, carry[1].params(), pilot=True)
 
     def after(self, shared: PowerRungs, place: Place, carry: PyTree) -> tuple[Place | None, Any]:
         state, learning = carry
-        rungs, params = learnt(shared, place, learning)
+        rungs, params = learn_round(shared, place, learning)
         if place.round % 2 == 0:
             following = Place("pilot", place.round + 1, 2 * place.length, rungs)
-            return following, going_on(shared, following, params, state)
+            return following, continue_round(shared, following, params, state)
         barrier, num_rungs = float(np.sum(rungs.rejection)), len(rungs.betas)
         again = not ends_pilot(rungs)
         wanted = rungs_for(barrier)
@@ -119,12 +119,12 @@ class PowerPilot(Stage):
         new, params = shared.spaced(even, params, wanted)
         if again:
             following = Place("pilot", place.round + 1, place.length // 2, shared.rungs(new.betas))
-            return following, fresh(shared, following, params)
+            return following, start_anew(shared, following, params)
         seen = replace(place, rungs=rungs), carry
         return None, Left(shared.rungs(new.betas, barrier=barrier), params, seen=seen)
 
     def template(self, shared: PowerRungs, place: Place) -> PyTree:
-        return like_fresh(shared, place)
+        return carry_shapes(shared, place)
 
 
 def ends_pilot(rungs: Betas) -> bool:

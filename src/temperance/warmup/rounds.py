@@ -108,7 +108,7 @@ class WarmUp(Stage):
     def enter(self, shared: Any, left: Left | None) -> tuple[Place, PyTree]:
         left = Left(shared.initial()) if left is None else left
         place = Place("warm", 0, rounds(shared.call.num_warmup)[0], left.rungs)
-        return place, fresh(shared, place, left.params)
+        return place, start_anew(shared, place, left.params)
 
     def sampler(self, shared: Any, place: Place, carry: PyTree) -> Any:
         return shared.sampler(place.rungs, carry[1].params())
@@ -117,14 +117,14 @@ class WarmUp(Stage):
         state, learning = carry
         lengths = rounds(shared.call.num_warmup)
         if place.round + 1 >= len(lengths):
-            rungs = measured(place.rungs, shared.tuning(learning))
+            rungs = with_rejection(place.rungs, shared.tuning(learning))
             return None, Left(rungs, learning.params(), state, (place, carry))
-        rungs, params = learnt(shared, place, learning)
+        rungs, params = learn_round(shared, place, learning)
         following = Place("warm", place.round + 1, lengths[place.round + 1], rungs)
-        return following, going_on(shared, following, params, state)
+        return following, continue_round(shared, following, params, state)
 
     def template(self, shared: Any, place: Place) -> PyTree:
-        return like_fresh(shared, place)
+        return carry_shapes(shared, place)
 
 
 class Draw(Stage):
@@ -136,22 +136,22 @@ class Draw(Stage):
     def enter(self, shared: Any, left: Left | None) -> tuple[Place, PyTree]:
         if left is None:
             place = Place("draw", 0, shared.call.num_draws, shared.initial())
-            return place, fresh(shared, place, None)
+            return place, start_anew(shared, place, None)
         assert left.params is not None
         place = Place("draw", 0, shared.call.num_draws, left.rungs)
-        return place, going_on(shared, place, left.params, left.state)
+        return place, continue_round(shared, place, left.params, left.state)
 
     def sampler(self, shared: Any, place: Place, carry: PyTree) -> Any:
         return shared.sampler(place.rungs, carry[1].params())
 
     def template(self, shared: Any, place: Place) -> PyTree:
-        return like_fresh(shared, place)
+        return carry_shapes(shared, place)
 
 
 # -- what a round learns -------------------------------------------------------------------------
 
 
-def measured(rungs: Betas, adaptation: Adaptation) -> Betas:
+def with_rejection(rungs: Betas, adaptation: Adaptation) -> Betas:
     """The rungs, with the rejection rates of a finished round."""
     tried = np.maximum(np.asarray(adaptation.swap_tried, float), 1.0)
     rejection = 1 - np.asarray(adaptation.swap_acceptance, float) / tried
@@ -159,11 +159,11 @@ def measured(rungs: Betas, adaptation: Adaptation) -> Betas:
     return replace(rungs, rejection=floats(rejection)) if len(rungs.betas) > 1 else rungs
 
 
-def learnt(shared: Any, place: Place, learning: Any) -> tuple[Any, Params]:
+def learn_round(shared: Any, place: Place, learning: Any) -> tuple[Any, Params]:
     """Rungs, factors and step sizes from a finished round."""
     adaptation = shared.tuning(learning)
-    rungs = measured(place.rungs, adaptation)
-    params = tuned(shared, adaptation)
+    rungs = with_rejection(place.rungs, adaptation)
+    params = tune_params(shared, adaptation)
     if shared.ladder(place.rungs, pilot=place.stage == "pilot").draw_hottest() is not None:
         # An exactly drawn rung tunes no step size: it takes its neighbour's, should it be moved.
         sizes = params.step_size.at[0].set(params.step_size[1])
@@ -171,7 +171,7 @@ def learnt(shared: Any, place: Place, learning: Any) -> tuple[Any, Params]:
     return shared.respaced(rungs, params)
 
 
-def tuned(shared: Any, adaptation: Adaptation) -> Params:
+def tune_params(shared: Any, adaptation: Adaptation) -> Params:
     """Factors and step sizes from a finished round."""
     factor = learn_factor(adaptation, shared.call.move.metric, shared.call.num_chains)
     sizes = np.exp(np.asarray(adaptation.log_step_mean))
@@ -181,17 +181,17 @@ def tuned(shared: Any, adaptation: Adaptation) -> Params:
 # -- what a round carries ------------------------------------------------------------------------
 
 
-def fresh(shared: Any, place: Place, params: Params | None) -> PyTree:
+def start_anew(shared: Any, place: Place, params: Params | None) -> PyTree:
     """Chains at starting points drawn anew."""
     pilot = place.stage == "pilot"
-    starts = drawn_starts(
+    starts = draw_starts(
         shared, place, shared.ladder(place.rungs, pilot=pilot), len(place.rungs.betas)
     )
     first = shared.first_params(place.rungs, starts) if params is None else params
-    return begun(shared, place, first, starts)
+    return start_round(shared, place, first, starts)
 
 
-def drawn_starts(shared: Any, place: Place, ladder: Any, num_rungs: int) -> Array:
+def draw_starts(shared: Any, place: Place, ladder: Any, num_rungs: int) -> Array:
     """A draw of the prior or base for each chain and rung."""
     call = shared.call
     return starting_points(
@@ -204,19 +204,19 @@ def drawn_starts(shared: Any, place: Place, ladder: Any, num_rungs: int) -> Arra
     )
 
 
-def begun(shared: Any, place: Place, params: Params, positions: Array) -> PyTree:
+def start_round(shared: Any, place: Place, params: Params, positions: Array) -> PyTree:
     """A round's first carry: chains at `positions`, by chain and rung."""
     sampler = shared.sampler(place.rungs, params, pilot=place.stage == "pilot")
-    return adapting(shared, sampler, start_replicas(sampler, positions))
+    return with_learning(shared, sampler, start_replicas(sampler, positions))
 
 
-def going_on(shared: Any, place: Place, params: Params, state: PyTree) -> PyTree:
+def continue_round(shared: Any, place: Place, params: Params, state: PyTree) -> PyTree:
     """A round's first carry: the chains where they are."""
     sampler = shared.sampler(place.rungs, params, pilot=place.stage == "pilot")
-    return adapting(shared, sampler, state)
+    return with_learning(shared, sampler, state)
 
 
-def adapting(shared: Any, sampler: Any, state: PyTree) -> PyTree:
+def with_learning(shared: Any, sampler: Any, state: PyTree) -> PyTree:
     """The chains, and what is learnt of them from here on."""
     return state, shared.learns(sampler, state)
 
@@ -231,10 +231,10 @@ def start_replicas(sampler: Any, positions: Array) -> PyTree:
 def zero_chains(shared: Any, place: Place) -> PyTree:
     """What a round carries, of chains at zero."""
     starts = jnp.zeros((shared.call.num_chains, len(place.rungs.betas), shared.call.dimension))
-    return begun(shared, place, first_params(shared.call.move, starts), starts)
+    return start_round(shared, place, first_params(shared.call.move, starts), starts)
 
 
-def like_fresh(shared: Any, place: Place) -> PyTree:
+def carry_shapes(shared: Any, place: Place) -> PyTree:
     """The shapes of what a round of rungs side by side carries."""
     # Built before the trace: a ladder of subsamples keeps its ordered rows, which must be arrays.
     shared.ladder(place.rungs, pilot=place.stage == "pilot")

@@ -21,7 +21,7 @@ from temperance._types import Data, Key
 from temperance.engine.run import Place, Stage
 from temperance.errors import ArgumentError
 from temperance.ladders.prefix import PrefixLadder, depends_on_order, rows_at
-from temperance.ladders.size_spacing import colder_part, cut_evenly, levelled, variances
+from temperance.ladders.size_spacing import colder_part, cut_evenly, smooth_variances, variances
 from temperance.ladders.spacing import RUNG_COUNTS
 from temperance.moves.move import Params
 from temperance.problems.problem import Likelihood, OnVectorAndRows, Problem
@@ -33,11 +33,11 @@ from temperance.warmup.rounds import (
     Betas,
     Left,
     RungsSideBySide,
+    carry_shapes,
+    continue_round,
     first_params,
-    fresh,
-    going_on,
-    learnt,
-    like_fresh,
+    learn_round,
+    start_anew,
     start_replicas,
 )
 
@@ -206,7 +206,7 @@ class SubsampleRungs(RungsSideBySide):
         """The sizes of the run, from a pilot's rejection rates."""
         sizes, rates = self.num_rows * np.asarray(rungs.betas), np.asarray(rungs.rejection)
         num_rungs = self.num_rungs
-        variance = levelled(sizes, variances(rates))
+        variance = smooth_variances(sizes, variances(rates))
         if self.tries_sizes:
             sizes, variance = colder_part(sizes, variance, TRANSITION_VARIANCE)
         total = float(variance.sum())
@@ -227,7 +227,7 @@ class SubsampleRungs(RungsSideBySide):
         variance = variances(np.asarray(rungs.rejection))
         if variance.sum() <= TOO_FAR * TRANSITION_VARIANCE:
             return betas
-        colder = colder_part(sizes, levelled(sizes, variance), TRANSITION_VARIANCE)
+        colder = colder_part(sizes, smooth_variances(sizes, variance), TRANSITION_VARIANCE)
         shares = self.shares(cut_evenly(*colder, len(betas)))
         return shares if len(shares) > 1 and shares[0] > betas[0] else betas
 
@@ -260,7 +260,7 @@ class SizePilot(Stage):
 
     def enter(self, shared: SubsampleRungs, left: Left | None) -> tuple[Place, PyTree]:
         place = Place("pilot", 0, max(20, shared.call.num_warmup // 20), shared.initial())
-        return place, fresh(shared, place, None)
+        return place, start_anew(shared, place, None)
 
     def sampler(self, shared: SubsampleRungs, place: Place, carry: PyTree) -> Any:
         return shared.sampler(place.rungs, carry[1].params(), pilot=True)
@@ -269,17 +269,17 @@ class SizePilot(Stage):
         self, shared: SubsampleRungs, place: Place, carry: PyTree
     ) -> tuple[Place | None, Any]:
         state, learning = carry
-        rungs, params = learnt(shared, place, learning)
+        rungs, params = learn_round(shared, place, learning)
         if rungs.tried:
             return self._after_trial(shared, replace(place, rungs=rungs), params, state)
         if place.round % 2 == 0:
             following = Place("pilot", place.round + 1, 2 * place.length, rungs)
-            return following, going_on(shared, following, params, state)
+            return following, continue_round(shared, following, params, state)
         colder = shared.colder_look(rungs)
         if colder is not None:
             params = shared.transplant(rungs.betas, colder, params)
             following = Place("pilot", place.round + 1, place.length // 2, Sizes(colder))
-            return following, fresh(shared, following, params)
+            return following, start_anew(shared, following, params)
         betas = shared.chosen(rungs)
         if shared.tries_sizes:
             return self._trial(shared, replace(place, rungs=rungs), betas, params, state)
@@ -313,7 +313,7 @@ class SizePilot(Stage):
         return trial, (state, shared.learns(sampler, state))
 
     def template(self, shared: SubsampleRungs, place: Place) -> PyTree:
-        return like_fresh(shared, place)
+        return carry_shapes(shared, place)
 
 
 def left_with(

@@ -17,7 +17,7 @@ from temperance.engine.run import Place, Stage
 from temperance.errors import MoveError
 from temperance.moves.move import AbstractMove, Params
 from temperance.samplers.transitions import TemperedTransitions
-from temperance.warmup.rounds import Left, drawn_starts, first_params
+from temperance.warmup.rounds import Left, draw_starts, first_params
 
 
 def need_reversal(move: AbstractMove) -> None:
@@ -58,7 +58,7 @@ class ChangeOver(Stage):
         if left is None:
             place = Place("draw", 0, call.num_draws, shared.initial())
             num_rungs = len(place.rungs.betas)
-            starts = drawn_starts(shared, place, shared.ladder(place.rungs), num_rungs)
+            starts = draw_starts(shared, place, shared.ladder(place.rungs), num_rungs)
             params = shared.first_params(place.rungs, starts)
             state = start_chains(self._transitions(shared, place, params), starts[:, -1], False)
             return place, (state, Settled(params, nowhere(shared, place)))

@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float, PyTree
 from temperance.engine.loop import start_chains
 from temperance.engine.run import Place, Stage
 from temperance.moves.move import Params
-from temperance.warmup.rounds import Left, fresh, like_fresh, zero_chains
+from temperance.warmup.rounds import Left, carry_shapes, start_anew, zero_chains
 
 
 class Ready(NamedTuple):
@@ -60,7 +60,7 @@ class Travel(Stage):
         if left is None:
             # No warm-up: what draws are made with is what a warm-up would have begun with.
             place = Place("draw", 0, shared.call.num_draws, shared.initial())
-            state, learning = fresh(shared, place, None)
+            state, learning = start_anew(shared, place, None)
             return self._set_out(shared, place, learning.params(), None, state)
         assert left.params is not None
         assert left.seen is not None
@@ -86,7 +86,7 @@ class Travel(Stage):
         return self.make(shared, place.rungs, carry[1])
 
     def template(self, shared: Any, place: Place) -> PyTree:
-        like_fresh(shared, place)
+        carry_shapes(shared, place)
 
         def carried() -> PyTree:
             state, learning = zero_chains(shared, place)
