@@ -41,8 +41,8 @@ from temperance.warmup.travel_options import BaseOptions, check_move, with_base_
 MOST_TEMPERATURES = 2**12
 # Rows of the first subsample that is not empty; each further one has twice as many.
 FIRST_ROWS = 2
-# Shares of an island's particles below which its ancestors are called few.
-FEW_ORIGINS = 0.02
+# Ancestors of an island are called few below this share of its particles, or below this number.
+FEW_ORIGINS, FEWEST_ORIGINS = 0.02, 10
 LARGE_ERROR = 0.5
 MORE_PARTICLES = (
     "give more particles (num_draws=), a larger conditional_ess, or a base that is nearer to the "
@@ -359,7 +359,7 @@ class Descent(Piece):
     def warnings(self, tree: Any) -> list[str]:
         path, num = tempering(tree), tree["posterior"].sizes["draw"]
         origins, found = _last(path["origins"].values), []
-        if origins.min() < max(2, FEW_ORIGINS * num):
+        if origins.min() < max(FEWEST_ORIGINS, FEW_ORIGINS * num):
             found.append(
                 f"the {num} particles of an island descend from {int(origins.min())} draws of the "
                 f"base: modes that the other draws led to are lost; {MORE_PARTICLES}"
