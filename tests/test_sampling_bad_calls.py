@@ -254,7 +254,7 @@ BAD_OPTIONS = BAD_COUNTS | {
         sample(method="plian"), UnknownNameError, "unknown method 'plian'", "did you mean 'plain'?"
     ),
     "method nothing like it": wrong(
-        sample(method="xyz"), UnknownNameError, "method 'xyz'", "plain, pt, spt, st, stt"
+        sample(method="xyz"), UnknownNameError, "method 'xyz'", "plain, pt, smc, spt, st, stt"
     ),
     "method 3": wrong(sample(method=3), ArgumentError, "method", "ParallelTempering", "3"),
     "a method's class": wrong(
@@ -334,6 +334,47 @@ BAD_OPTIONS = BAD_COUNTS | {
     ),
     "evidence in words": wrong(
         sample(method="spt", evidence="yes"), ArgumentError, "evidence", "'yes'"
+    ),
+    "a particle alone": wrong(
+        sample(method="smc", num_draws=1), ArgumentError, "num_draws", "2 or more", "got 1"
+    ),
+    "ancestors that do not divide the particles": wrong(
+        sample(method="smc", waste_free=7), ArgumentError, "waste_free", "1000 particles", "7"
+    ),
+    "as many ancestors as particles": wrong(
+        sample(method="smc", waste_free=1000), ArgumentError, "waste_free", "below the 1000"
+    ),
+    "moves of chains whose length is given": wrong(
+        sample(method="smc", waste_free=50, num_moves=3), ArgumentError, "num_moves and waste_free"
+    ),
+    "a share of all particles": wrong(
+        sample(method="smc", conditional_ess=1.0), ArgumentError, "conditional_ess", "0 and 1"
+    ),
+    "a share and betas": wrong(
+        sample(method="smc", conditional_ess=0.9, betas=[0.0, 1.0]),
+        ArgumentError, "conditional_ess", "leave it out",
+    ),
+    "particles that begin above the base": wrong(
+        sample(method="smc", betas=[0.1, 1.0]), ArgumentError, "betas", "begin at 0", "0.1"
+    ),
+    "particles that begin with rows": wrong(
+        sample(method="smc", sizes=[1, 6]), ArgumentError, "sizes", "0 rows", "got 1"
+    ),
+    "betas of growing rows": wrong(
+        sample(method="smc", by_rows=True, betas=[0.0, 1.0]), ArgumentError, "betas", "powers"
+    ),
+    "particles that add rows of a target": wrong(
+        lambda: tp.sample(
+            tp.Target(normal, tp.Gaussian(np.zeros(2), 1.0)), "smc", by_rows=True, progress=False
+        ),
+        ArgumentError, "a Target has none", "write it as a Problem",
+    ),
+    "resampling": wrong(
+        sample(method="smc", resampling="sistematic"),
+        UnknownNameError, "resampling scheme", "did you mean 'systematic'?",
+    ),
+    "particles that read a few rows": wrong(
+        sample(method="smc", move=tp.mint(batch_size=3)), MoveError, "few rows"
     ),
     "refreshed transitions": wrong(
         sample(method="stt", refresh=1), UnknownNameError, "refresh", "'stt'"

@@ -14,6 +14,7 @@ class Entry(NamedTuple):
 
 ROSTER = {
     "temperance_pt": Entry("Temperance, parallel tempering", "project"),
+    "temperance_smc": Entry("Temperance, sequential Monte Carlo", "project"),
     "blackjax_smc": Entry("BlackJAX, adaptive tempered SMC + HMC", "project"),
     "tfp_replica": Entry("TFP, replica exchange + HMC", "tfp"),
     "pymc_smc": Entry("PyMC, sample_smc", "project"),

@@ -146,7 +146,7 @@ def draw(rows, path):
     for axes, column, title in zip(
         panels, ("weight_error", "log_z_error"), ("the mode weight", "log Z"), strict=True
     ):
-        for result, marker in zip(results, "DosvP^<X>*", strict=False):
+        for result, marker in zip(results, "DosvP^<X>*h", strict=False):
             # A sampler without log Z is a NaN here, which draws nothing but keeps its colour.
             axes.plot(
                 result.cpu_s,

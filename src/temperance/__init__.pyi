@@ -184,6 +184,9 @@ from .rows.source import (
 from .samplers.annealing.importance import (
     AnnealedImportance as AnnealedImportance,
 )
+from .samplers.annealing.smc import (
+    SequentialMonteCarlo as SequentialMonteCarlo,
+)
 from .samplers.continuous import (
     GibbsTempering as GibbsTempering,
     JointTempering as JointTempering,

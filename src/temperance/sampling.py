@@ -118,7 +118,7 @@ def sample(
             "references": " ".join(dict.fromkeys((*report.references, *call.move.references))),
             "move": repr(call.move),
             "seed": seed,
-            "num_warmup": num_warmup,
+            "num_warmup": call.num_warmup,
             "precision": precision,
             "stopped": conductor.stopped or "",
             "seconds": time.monotonic() - began,

@@ -37,8 +37,8 @@ def test_every_example_is_tested_here():
     tested = {
         "bimodal_mixture", "by_hand", "continuous_tempering", "fast_and_slow", "gaussian_process",
         "gaussian_process_classification", "logistic_regression", "minibatch_modes",
-        "numpyro_model", "subsampled_mixture", "t_prior_logistic", "table_with_holes",
-        "tall_data",
+        "numpyro_model", "sequential_monte_carlo", "subsampled_mixture", "t_prior_logistic",
+        "table_with_holes", "tall_data",
     }  # fmt: skip
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
@@ -164,3 +164,15 @@ def test_continuous_tempering():
         value, error, away = (float(n) for n in re.findall(r"-?\d+\.\d+", line))
         assert abs(value - known) < 4.5 * error
         assert away < 6
+
+
+@slow
+def test_sequential_monte_carlo():
+    text = output_of("sequential_monte_carlo")
+    found = [
+        numbers(text, label) for label in ("degree 1:", "degree 2:", "degree 3:", "by rows, 2:")
+    ]
+    for value, error, known in found:
+        assert abs(value - known) < 4.5 * error
+        assert error < 0.2
+    assert max(found[:3]) == found[1]

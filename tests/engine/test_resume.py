@@ -66,7 +66,12 @@ def kill_in(phase: str, case: str, path: Path, delay: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "phases"),
-    [("pt", ["pilot-0", "warm", "draw"]), ("tt", ["warm", "draw"]), ("plain", ["warm"])],
+    [
+        ("pt", ["pilot-0", "warm", "draw"]),
+        ("tt", ["warm", "draw"]),
+        ("plain", ["warm"]),
+        ("smc", ["temper", "draw"]),
+    ],
 )
 def test_killed_again_and_again_the_draws_are_the_same(
     case: str, phases: list[str], tmp_path: Path, seed: int
@@ -97,6 +102,7 @@ def test_a_sampler_built_by_hand_survives_too(
     [
         pytest.param(case, marks=[pytest.mark.slow] if case in small_runs.LONGER else [])
         for case in small_runs.CASES
+        if case not in small_runs.WHOLE
     ],
 )
 def test_more_draws_and_fewer_from_a_finished_run(case: str, tmp_path: Path) -> None:
@@ -110,6 +116,22 @@ def test_more_draws_and_fewer_from_a_finished_run(case: str, tmp_path: Path) -> 
     assert_identical(run(case, checkpoint=path, num_draws=few), uninterrupted(case))
     assert sorted(path.glob("block-*")) == blocks
     assert traces == before
+
+
+def test_a_run_of_particles_is_of_so_many(tmp_path: Path) -> None:
+    """Other particles would have met other temperatures; the same ones go on where they were."""
+    path = tmp_path / "run.zarr"
+    with pytest.raises(InterruptedRunError):
+        run("smc", checkpoint=path, max_seconds=1e-9)
+    with pytest.raises(CheckpointError, match="'num_draws': 40 in the checkpoint, 70 now"):
+        run("smc", checkpoint=path, num_draws=70)
+    # No steps warm up, so that their number is none of the run's.
+    tree = run("smc", checkpoint=path, num_warmup=7)
+    assert_identical(tree, uninterrupted("smc"))
+    assert tree.attrs["num_warmup"] == 0
+    blocks = sorted(path.glob("block-*"))
+    assert_identical(run("smc", checkpoint=path), tree)
+    assert sorted(path.glob("block-*")) == blocks
 
 
 # -- another run ---------------------------------------------------------------------------------

@@ -152,6 +152,10 @@ call("ais", modes, "ais", "metropolis")
 call("ais_conditional", rows, "ais", "metropolis", conditional_ess=0.9)
 call("ais_rungs", rows, "ais", "metropolis", num_rungs=8)
 call("ais_by_rows", rows, "ais", "metropolis", sizes=[0, 4, 24], strata=STRATA)
+call("smc", modes, "smc")
+call("smc_betas", rows, "smc", "metropolis", betas=[0.0, 0.1, 0.4, 1.0], resampling="stratified")
+call("smc_rows", rows, "smc", "metropolis", sizes=[0, 6, 24], num_moves=3)
+call("smc_waste_free", modes, "smc", "mala", waste_free=6, conditional_ess=0.7)
 call("bdmc", rows, "bdmc", "metropolis", exact={"mean": np.array([0.2, 0.3])}, num_rungs=6)
 
 # -- moves -----------------------------------------------------------------------------------------

@@ -64,11 +64,15 @@ CASES: dict[str, dict[str, Any]] = {
     "joint-ct": {"method": "joint-ct", "move": "metropolis", "base": "prior"},
     "ais": {"method": "ais", "move": "metropolis", "num_rungs": 6},
     "ais by rows": {"method": "ais", "move": "metropolis", "sizes": (0, 2, 6)},
+    "smc": {"method": "smc", "move": "metropolis", "most_moves": 10},
+    "smc by rows": {"method": "smc", "move": "metropolis", "sizes": (0, 2, 6), "num_moves": 20},
     "hand": {"method": by_hand},
 }
 
 # Cases that run in the slow tests: each is a program more, and the others are much like them.
-LONGER = ("st", "joint-ct", "ais by rows")
+LONGER = ("st", "joint-ct", "ais by rows", "smc by rows")
+# Their draws are all there at once, as many as particles, and a run is of so many of them.
+WHOLE = ("smc", "smc by rows")
 
 
 def run(case: str, **changes: Any) -> Any:

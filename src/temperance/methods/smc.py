@@ -9,7 +9,7 @@ Those of one island share ancestors, and log Z has its error from the spread bet
 (engine/islands.py; the sampler itself is samplers/annealing/smc.py).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -41,9 +41,13 @@ from temperance.warmup.subsample_rungs import SubsampleRungs
 MOST_TEMPERATURES = 2**12
 # Rows of the first subsample that is not empty; each further one has twice as many.
 FIRST_ROWS = 2
-# Shares of an island's particles below which its ancestors are called few.
-FEW_ORIGINS = 0.02
+# Ancestors of an island are called few below this share of its particles, or below this number.
+FEW_ORIGINS, FEWEST_ORIGINS = 0.02, 10
 LARGE_ERROR = 0.5
+MORE_PARTICLES = (
+    "give more particles (num_draws=), a larger conditional_ess, or a base that is nearer to the "
+    "target"
+)
 SHARE = "a share between 0 and 1"
 
 
@@ -58,21 +62,24 @@ class Options(BaseOptions):
 
     conditional_ess: float = option(
         0.5,
-        "the next beta keeps this share of the particles' effective size (default 0.5)",
+        "the next beta keeps this share of the particles' effective size",
         number(SHARE, a_share),
     )
     betas: tuple[float, ...] | None = option(
-        None, "the betas themselves, from 0 to 1, in place of conditional_ess", increasing_betas
+        None, "the betas themselves, from 0 to 1 (default: by conditional_ess)", increasing_betas
     )
     by_rows: bool = option(
         False, "add rows instead of heat: nested subsamples that double in size", flag()
     )
     sizes: Any = option(
-        None, "the rows of each such subsample, from 0 to all of them; kept as given", given
+        None,
+        "rows of each such subsample, from 0 to all, kept as given (default: doubled from 2 on)",
+        given,
+        kind="rows or shares",
     )
     resampling: str = option(
         "systematic",
-        "systematic (default), stratified or multinomial",
+        "how ancestors are drawn: systematic, stratified or multinomial",
         one_of("resampling scheme", SCHEMES),
     )
     waste_free: int | None = option(
@@ -84,10 +91,10 @@ class Options(BaseOptions):
     )
     correlation: float = option(
         0.1,
-        "forgotten is a mean correlation with where moves began below this (default 0.1)",
+        "forgotten is a mean correlation with where moves began below this",
         number(SHARE, a_share),
     )
-    most_moves: int = option(100, "moves at each temperature at most (default 100)", count(1))
+    most_moves: int = option(100, "moves at each temperature at most", count(1))
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,8 @@ class Islands(Shared):
 def prepare(call: Call) -> Islands:
     """The ladder from the base, or from no rows, to the target."""
     options = call.options
+    check_particles(call)
+    call = replace(call, num_warmup=0)  # no run differs by steps that none makes
     if options.by_rows or options.sizes is not None:
         ladder = growing_subsamples(call)
     else:
@@ -137,6 +146,28 @@ def prepare(call: Call) -> Islands:
     shared = Islands(call, ladder)
     _ = shared.sampler  # which says what is wrong with its options
     return shared
+
+
+def check_particles(call: Call) -> None:
+    """Raise, by the names of a call, what the sampler says by its own."""
+    options, num = call.options, call.num_draws
+    chosen = options.conditional_ess != Options.conditional_ess
+    if num < 2:
+        raise ArgumentError(f"num_draws: they are the particles of an island, 2 or more; got {num}")
+    if chosen and (options.betas is not None or options.by_rows or options.sizes is not None):
+        raise ArgumentError(
+            "conditional_ess: it chooses the betas, and these are given, or rows take their place; "
+            "leave it out"
+        )
+    if options.waste_free is None:
+        return
+    if num % options.waste_free or num == options.waste_free:
+        raise ArgumentError(
+            f"waste_free: wanted a number of ancestors below the {num} particles of an island "
+            f"(num_draws=) that divides them, got {options.waste_free}"
+        )
+    if options.num_moves is not None:
+        raise ArgumentError("num_moves and waste_free: a chain's length says how often it moves")
 
 
 def growing_subsamples(call: Call) -> AbstractLadder:
@@ -253,7 +284,7 @@ class Slices:
         state, path = self.carry
         num, info = self.shared.call.num_draws, path.info
         record = _snapshots(self.shared.sampler, state)
-        cut = slice(start, start + count)
+        cut = self.order(num)[start : start + count]
         draws = {
             name: np.moveaxis(np.asarray(record[name]), 0, 1)[cut] for name in ("position", "lp")
         }
@@ -267,6 +298,15 @@ class Slices:
             each = np.asarray(getattr(info, name), float).sum(axis=0) / num
             draws[name] = np.broadcast_to(each, (len(draws["lp"]), *each.shape))[:, :, None]
         return carry, draws
+
+    def order(self, num: int) -> np.ndarray:
+        """Chain by chain where particles are states of chains, which lie state by state.
+
+        Draws that have to do with each other are then neighbours, as they are in a chain, and what
+        measures autocorrelation sees it.
+        """
+        ancestors = self.shared.sampler.num_ancestors or num
+        return np.arange(num).reshape(-1, ancestors).T.ravel()
 
 
 @eqx.filter_jit
@@ -312,18 +352,17 @@ class Descent(Piece):
         return {
             "particles by island": tree["posterior"].sizes["draw"],
             "temperatures by island": np.isfinite(path["beta"].values).sum(axis=0),
-            "moves by island": np.nansum(path["num_moves"].values, axis=0),
-            "ancestors by island": _last(path["origins"].values),
+            "moves by island": np.nansum(path["num_moves"].values, axis=0).astype(int),
+            "ancestors by island": _last(path["origins"].values).astype(int),
         }
 
     def warnings(self, tree: Any) -> list[str]:
         path, num = tempering(tree), tree["posterior"].sizes["draw"]
         origins, found = _last(path["origins"].values), []
-        if origins.min() < max(2, FEW_ORIGINS * num):
+        if origins.min() < max(FEWEST_ORIGINS, FEW_ORIGINS * num):
             found.append(
                 f"the {num} particles of an island descend from {int(origins.min())} draws of the "
-                "base: modes that the other draws led to are lost; give more particles "
-                "(num_draws=), a larger conditional_ess, or a base that is nearer to the target"
+                f"base: modes that the other draws led to are lost; {MORE_PARTICLES}"
             )
         return found
 
@@ -370,7 +409,7 @@ METHOD = Method(
     options=Options,
     prepare=prepare,
     stages=(Temper(), Particles()),
-    report=Report((Draws(), Descent(), IslandEvidence()), work),
+    report=Report((Draws(), Descent(), IslandEvidence()), work, if_chains_disagree=MORE_PARTICLES),
     sampler=SequentialMonteCarlo,
     ladder=AbstractLadder,
     references=("delmoral2006", "dau2022", "zhou2016", "douc2005"),

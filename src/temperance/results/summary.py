@@ -44,7 +44,7 @@ def summary(tree: Any) -> Summary:
     report = report_of(tree.attrs)
     table = weighted_table(tree) if report.weighted else equal_table(tree)
     facts = _facts(tree) | report.facts(tree)
-    found = _chain_warnings(tree, table)
+    found = _chain_warnings(tree, table, report.if_chains_disagree)
     if tree.attrs.get("stopped") in ("interrupted", "max_seconds"):
         found.append(f"the run stopped early ({tree.attrs['stopped']}): {facts['chains x draws']}")
     found += report.warnings(tree)
@@ -81,7 +81,7 @@ def _facts(tree: Any) -> dict[str, Any]:
     return facts
 
 
-def _chain_warnings(tree: Any, table: Any) -> list[str]:
+def _chain_warnings(tree: Any, table: Any, what_to_do: str) -> list[str]:
     found = []
     chains = tree["posterior"].sizes["chain"]
     if chains == 1:
@@ -92,7 +92,7 @@ def _chain_warnings(tree: Any, table: Any) -> list[str]:
         if (worst > RHAT).any():
             found.append(
                 f"chains disagree: R-hat of {worst.idxmax()} is {worst.max():.3f} (want below "
-                f"{RHAT}); warm up longer, or heat further if the posterior has several modes"
+                f"{RHAT}); {what_to_do}"
             )
     weighted = "ess" in table
     least = table["ess" if weighted else "ess_bulk"].astype(float)

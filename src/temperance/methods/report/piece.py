@@ -49,12 +49,14 @@ class Piece:
 class Report:
     """Pieces in the order in which their warnings are said.
 
-    `work` counts what a run evaluated. `weighted` says that draws have weights.
+    `work` counts what a run evaluated. `weighted` says that draws have weights, and
+    `if_chains_disagree` what to do where they do.
     """
 
     pieces: Sequence[Piece]
     count: Callable[[Any], Mapping[str, float]] = all_rows
     weighted: bool = False
+    if_chains_disagree: str = "warm up longer, or heat further if the posterior has several modes"
 
     def stats(self, run: Any) -> dict[str, np.ndarray]:
         """Statistics of each draw."""

@@ -101,8 +101,11 @@ class SequentialMonteCarlo(eqx.Module):
             )
         for name in ("num_particles", "num_moves", "most_moves"):
             value = getattr(self, name)
-            if value is not None and value < (2 if name == "num_particles" else 1):
-                raise ArgumentError(f"{name}: wanted a positive whole number, got {value}")
+            least = 2 if name == "num_particles" else 1
+            if value is not None and value < least:
+                raise ArgumentError(
+                    f"{name}: wanted a whole number of at least {least}, got {value}"
+                )
         for name in ("conditional_ess", "correlation"):
             value = getattr(self, name)
             if value is not None and not 0 < value < 1:
