@@ -254,7 +254,7 @@ BAD_OPTIONS = BAD_COUNTS | {
         sample(method="plian"), UnknownNameError, "unknown method 'plian'", "did you mean 'plain'?"
     ),
     "method nothing like it": wrong(
-        sample(method="xyz"), UnknownNameError, "method 'xyz'", "plain, pt, smc, spt, st, stt"
+        sample(method="xyz"), UnknownNameError, "method 'xyz'", "known are", "plain", "stt"
     ),
     "method 3": wrong(sample(method=3), ArgumentError, "method", "ParallelTempering", "3"),
     "a method's class": wrong(
@@ -265,7 +265,7 @@ BAD_OPTIONS = BAD_COUNTS | {
     ),
     "move 3": wrong(sample(move=3), ArgumentError, "move", "hmc(num_steps=10)", "3"),
     "option": wrong(
-        sample(num_rung=4), UnknownNameError, "option of method 'pt' 'num_rung'", "'num_rungs'?"
+        sample(num_rung=4), UnknownNameError, "option 'num_rung' of method 'pt'", "'num_rungs'?"
     ),
     "option of another method": wrong(
         sample(method="tt", scheme="deo"), UnknownNameError, "method 'tt'", "'scheme'"

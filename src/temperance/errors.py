@@ -59,9 +59,11 @@ class ResultError(TemperanceError):
     """A result does not hold what was asked of it, such as evidence from a plain run."""
 
 
-def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
-    """An error that names the nearest known name."""
+def unknown_name(
+    kind: str, name: object, known: Iterable[str], owner: str = ""
+) -> UnknownNameError:
+    """An error that names the nearest known name; `owner` says of what it is not one."""
     names = sorted(known)
     near = get_close_matches(str(name), names, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return UnknownNameError(f"unknown {kind} {name!r}: {hint}known are {', '.join(names)}")
+    return UnknownNameError(f"unknown {kind} {name!r}{owner}: {hint}known are {', '.join(names)}")

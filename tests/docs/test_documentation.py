@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from temperance.methods import METHODS
+
 ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^(?P<indent> *)```python\n(?P<code>.*?)^(?P=indent)```", re.M | re.S)
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -74,7 +76,12 @@ def page_examples():
 @pytest.mark.parametrize("text", [*source_examples(), *page_examples()])
 def test_example(text, request, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run(text, request.node.callspec.id, {"__name__": "__main__"})
+    before = dict(METHODS)
+    try:
+        run(text, request.node.callspec.id, {"__name__": "__main__"})
+    finally:  # a page may register methods of its own
+        METHODS.clear()
+        METHODS.update(before)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ What calls `sample` may name a method, as users do: its default, the command lin
 """
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,6 +52,15 @@ def test_a_dispatch_on_a_name_is_noticed() -> None:
     assert list(literals("COST = {'gibbs-ct': 4, 'other': 1}")) == ["gibbs-ct"]
 
 
+FILES = {path.stem for path in (SOURCE / "methods").glob("*.py")} - {"__init__"}
+
+
 def test_a_method_is_a_file_of_its_name() -> None:
-    files = {path.stem for path in (SOURCE / "methods").glob("*.py")} - {"__init__"}
-    assert files == {name.replace("-", "_") for name in METHODS}
+    assert {name.replace("-", "_") for name in METHODS} == FILES
+
+
+def test_the_contract_keeps_all_methods_apart() -> None:
+    settings = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    contracts = {one["id"]: one for one in settings["tool"]["importlinter"]["contracts"]}
+    kept_apart = contracts["methods"]["modules"]
+    assert set(kept_apart) == {f"temperance.methods.{name}" for name in FILES}

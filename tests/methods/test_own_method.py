@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import jaxtyping
 import pytest
 from tests.shared import small_runs
@@ -19,6 +20,7 @@ from temperance.engine.options import parsed
 from temperance.errors import ArgumentError, CheckpointError, InterruptedRunError, UnknownNameError
 from temperance.moves.named import move_named
 from temperance.problems.problem import densities_of
+from temperance.testing import CurvedGamma
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -175,7 +177,7 @@ def test_a_name_that_is_not_registered_is_unknown() -> None:
 
 @pytest.mark.usefixtures("own")
 def test_wrong_options_are_refused() -> None:
-    with pytest.raises(UnknownNameError, match=r"option of method 'own'.*num_rungs"):
+    with pytest.raises(UnknownNameError, match=r"option '\w+' of method 'own'.*num_rungs"):
         small_runs.run("pt", method="own", num_rung=3)
     with pytest.raises(ArgumentError, match="num_rungs is 3, but there are 2 betas"):
         small_runs.run("pt", method="own", num_rungs=3, betas=(0.0, 1.0))
@@ -219,3 +221,52 @@ def test_each_option_is_part_of_the_fingerprint(name: str, own: tp.Method) -> No
     found = differences(parts_of(own), parts_of(own, **{name: OTHERS[name]}))
     assert len(found) == 1
     assert f"the option {name!r}" in found[0]
+
+
+class OneRule(tp.ParallelTempering):
+    """Parallel tempering with a rule of its own for swaps: the first pair alone."""
+
+    def swap_once(self, key, increments, parity):
+        pairs = jnp.arange(increments.shape[1])
+        return methods.swap_pairs(jax.random.uniform(key, pairs.shape), increments, pairs == 0)
+
+
+def test_a_rule_for_swaps_is_what_swaps() -> None:
+    """The pair that is compared swaps, in whatever round, and no other one."""
+    ladder = CurvedGamma().ladder([0.0, 0.3, 1.0])
+    params = tp.Params(jnp.ones((3, 1)), jnp.ones((3, 2)))
+    sampler = OneRule(ladder, tp.metropolis(), params, swaps_per_sweep=3)
+    states = jax.vmap(sampler.init)(jax.random.normal(jax.random.key(1), (50, 2)))
+    _, info = jax.vmap(sampler.step)(jax.random.split(jax.random.key(0), 50), states)
+    assert info.swapped[:, 0].any()
+    assert not info.swapped[:, 1].any()
+
+
+def test_a_rule_for_powers_is_refused_on_subsamples() -> None:
+    problem = small_runs.make_problem()
+    ladder = tp.PrefixLadder.of(problem, [2, problem.num_rows])
+    d = densities_of(problem).layout.dimension
+    with pytest.raises(ArgumentError, match="OneRule: swap_once is a rule for ladders of powers"):
+        OneRule(ladder, tp.metropolis(), tp.Params(jnp.ones((2, 1)), jnp.ones((2, d))))
+
+
+def test_a_sampler_by_hand_gets_the_report_of_the_nearest_class() -> None:
+    ladder = CurvedGamma().ladder([0.0, 0.3, 1.0])
+    params = tp.Params(jnp.ones((3, 1)), jnp.ones((3, 2)))
+    method = methods.register(tp.Method(**OWN | {"name": "one-rule", "sampler": OneRule}))
+    try:
+        assert methods.method_like(OneRule(ladder, tp.metropolis(), params)) is method
+        plain = tp.ParallelTempering(ladder, tp.metropolis(), params)
+        assert methods.method_like(plain).name == "pt"
+    finally:
+        del methods.METHODS["one-rule"]
+
+
+def test_a_result_of_a_method_that_is_not_registered_says_so(own: tp.Method) -> None:
+    tree = small_runs.run("pt", method="own")
+    assert not [words for words in tp.summary(tree).warnings if "not registered" in words]
+    methods.METHODS.pop("own")
+    try:
+        assert any("'own' is not registered" in words for words in tp.summary(tree).warnings)
+    finally:
+        methods.METHODS["own"] = own

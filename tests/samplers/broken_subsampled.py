@@ -11,7 +11,7 @@ from temperance._types import Key, Point
 from temperance.ladders.ladder import AbstractLadder, Rungs
 from temperance.ladders.prefix import PrefixLadder
 from temperance.rows.nested_subsamples import permutation
-from temperance.samplers.parallel.swaps import Swaps
+from temperance.samplers.parallel.swaps import SwapOutcome
 from temperance.samplers.parallel.tempering import ParallelState, ParallelTempering
 from temperance.samplers.transitions import TemperedTransitions, TransitionState
 
@@ -58,7 +58,7 @@ class ParallelThatSwapsUnlifted(ParallelTempering):
 
     def swap_replicas(
         self, ladder: AbstractLadder, key: Key, points: Point, parity: Array
-    ) -> tuple[Point, Swaps]:
+    ) -> tuple[Point, SwapOutcome]:
         moved, swaps = super().swap_replicas(ladder, key, points, parity)
         return moved._replace(components=points.components[swaps.order]), swaps
 

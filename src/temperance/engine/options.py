@@ -74,7 +74,7 @@ def parsed(method: str, options: type, given: Mapping[str, Any]) -> Any:
     given = _renamed(method, known, given)
     for name in given:
         if name not in known:
-            raise unknown_name(f"option of method {method!r}", name, known or {"(none)": ""})
+            raise unknown_name("option", name, known or ("(none)",), f" of method {method!r}")
     return options(**{name: _checked(known[name], value) for name, value in given.items()})
 
 

@@ -32,9 +32,10 @@ from temperance.methods.report.piece import Piece, Report
 from temperance.methods.report.rungs import Draws, Rungs, Sizes, Swaps
 from temperance.methods.report.transitions import LeftBehind, Transitions
 from temperance.methods.report.work import all_rows, parallel_prefixes, transitions_on_prefixes
+from temperance.samplers.parallel.swaps import swap_pairs
 from temperance.warmup.one_rung import OneRung
 from temperance.warmup.power_rungs import PowerPilot, PowerRungs
-from temperance.warmup.rounds import Draw, RungsSideBySide, WarmUp
+from temperance.warmup.rounds import Betas, Draw, RungsSideBySide, WarmUp
 from temperance.warmup.rung_options import (
     PowerOptions,
     SizeOptions,
@@ -48,12 +49,12 @@ from temperance.warmup.subsample_rungs import SizePilot, SubsampleRungs
 from temperance.warmup.transitions import ChangeOver
 
 __all__ = [
-    "METHODS", "Call", "ChangeOver", "Draw", "Draws", "LeftBehind", "Method", "OneRung", "Piece",
-    "Place", "PowerOptions", "PowerPilot", "PowerRungs", "Report", "RungEvidence", "Rungs",
+    "METHODS", "Betas", "Call", "ChangeOver", "Draw", "Draws", "LeftBehind", "Method", "OneRung",
+    "Piece", "Place", "PowerOptions", "PowerPilot", "PowerRungs", "Report", "RungEvidence", "Rungs",
     "RungsSideBySide", "Shared", "SizeOptions", "SizePilot", "Sizes", "Stage", "SubsampleRungs",
     "SwapOptions", "Swaps", "Transitions", "WarmUp", "all_rows", "check_agreement", "count",
-    "flag", "method_like", "need_base", "number", "one_of", "option",
-    "parallel_prefixes", "register", "report_of", "subsample_rungs", "sweeps",
+    "flag", "known_method", "method_like", "need_base", "number", "one_of", "option",
+    "parallel_prefixes", "register", "report_of", "subsample_rungs", "swap_pairs", "sweeps",
     "transitions_on_prefixes",
 ]  # fmt: skip
 
@@ -91,20 +92,29 @@ for module in BUILT_IN:
 def method_like(sampler: Any) -> Method:
     """The method whose runs those of a sampler built by hand are like, for its report.
 
-    It is the one that draws by the sampler's type, on the most special of its ladder's types;
+    It is the one with the most special of the types of its ladder and, among those, of the sampler;
     `plain`, whose report says what every run can say, where there is none.
     """
-    fitting = [one for one in METHODS.values() if isinstance(sampler, one.sampler)]
-    kinds = type(sampler.ladder).__mro__
-    fitting = [one for one in fitting if one.ladder in kinds]
-    return min(fitting, key=lambda one: kinds.index(one.ladder), default=plain.METHOD)
+    ladders, samplers = type(sampler.ladder).__mro__, type(sampler).__mro__
+    fitting = [one for one in METHODS.values() if one.ladder in ladders and one.sampler in samplers]
+    return min(
+        fitting,
+        key=lambda one: (ladders.index(one.ladder), samplers.index(one.sampler)),
+        default=plain.METHOD,
+    )
 
 
 def report_of(attrs: Mapping[str, Any]) -> Report:
-    """The report of a saved run, by what its file says of it."""
+    """The report of a saved run, by what its file says of it; else that of `plain`."""
+    known = known_method(attrs)
+    return (plain.METHOD if known is None else known).report
+
+
+def known_method(attrs: Mapping[str, Any]) -> Method | None:
+    """The method whose report a saved run has, if it is registered here."""
     name = attrs.get("report", attrs.get("method"))
     if name in METHODS:
-        return METHODS[name].report
+        return METHODS[name]
     # Files of earlier versions name the class of a sampler that was built by hand.
     like = [one for one in METHODS.values() if one.sampler.__name__ == name]
-    return (like[0] if like else plain.METHOD).report
+    return like[0] if like else None

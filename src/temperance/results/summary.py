@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from temperance.estimates.diagnostics import ess_between, rhat_between
-from temperance.methods import report_of
+from temperance.methods import known_method, report_of
 from temperance.results.weighted_table import weighted_table
 
 RHAT, ESS_PER_CHAIN = 1.01, 100
@@ -48,6 +48,11 @@ def summary(tree: Any) -> Summary:
     if tree.attrs.get("stopped") in ("interrupted", "max_seconds"):
         found.append(f"the run stopped early ({tree.attrs['stopped']}): {facts['chains x draws']}")
     found += report.warnings(tree)
+    if known_method(tree.attrs) is None:
+        found.append(
+            f"method {tree.attrs.get('method')!r} is not registered here, so that its own facts "
+            "and warnings are missing; import the file that registers it"
+        )
     return Summary(table, facts, found + _support_warnings(tree))
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Array
 
 from temperance._types import Key, Point
 from temperance.ladders.ladder import AbstractLadder
-from temperance.samplers.parallel.swaps import Swaps, swap
+from temperance.samplers.parallel.swaps import SwapOutcome, swap
 from temperance.samplers.parallel.tempering import ParallelState, ParallelTempering
 
 
@@ -17,7 +17,7 @@ class ParallelWithTheWrongPair(ParallelTempering):
 
     def swap_replicas(
         self, ladder: AbstractLadder, key: Key, points: Point, parity: Array
-    ) -> tuple[Point, Swaps]:
+    ) -> tuple[Point, SwapOutcome]:
         _, swaps = super().swap_replicas(ladder, key, points, parity)
         shift = jnp.pad(swaps.swapped.astype(int)[1:], (0, 1))
         rungs = jnp.arange(self.num_rungs)
@@ -30,7 +30,7 @@ class ParallelWithStaleComponents(ParallelTempering):
 
     def swap_replicas(
         self, ladder: AbstractLadder, key: Key, points: Point, parity: Array
-    ) -> tuple[Point, Swaps]:
+    ) -> tuple[Point, SwapOutcome]:
         moved, swaps = super().swap_replicas(ladder, key, points, parity)
         return moved._replace(components=points.components), swaps
 

@@ -11,7 +11,7 @@ from tests.samplers.parallel import broken_swaps as broken
 from temperance.errors import UnknownNameError
 from temperance.moves.metropolis import metropolis
 from temperance.moves.move import Params
-from temperance.samplers.parallel.swaps import Swaps, hot_to_cold, swap, swap_pairs
+from temperance.samplers.parallel.swaps import SwapOutcome, hot_to_cold, swap, swap_pairs
 from temperance.samplers.parallel.tempering import ParallelTempering
 from temperance.testing import CurvedGamma, enumeration, subsamples
 
@@ -23,7 +23,7 @@ TABLES = {"powers": POWERS, "rows": ROWS}
 
 
 def brute_force(uniforms: np.ndarray, increments: np.ndarray, pairs: list[int]):
-    """Swaps one after another, by moving points about."""
+    """SwapOutcome one after another, by moving points about."""
     at = list(range(increments.shape[0]))
     acceptance = np.zeros(increments.shape[1])
     for k in pairs:
@@ -106,7 +106,7 @@ def matrix_of(scheme: str, table: np.ndarray, parity: int = 0) -> np.ndarray:
         # u = 0 accepts whatever the ratio, and infinity refuses.
         forced = jnp.where(jnp.asarray(pattern), 0.0, jnp.inf)
         if scheme == "sweep":
-            swaps: Swaps = jax.vmap(lambda i, u=forced: hot_to_cold(u, i))(increments)
+            swaps: SwapOutcome = jax.vmap(lambda i, u=forced: hot_to_cold(u, i))(increments)
             tried = np.ones(num_rungs - 1, bool)
         else:
             tried = np.arange(num_rungs - 1) % 2 == parity

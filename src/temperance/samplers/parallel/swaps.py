@@ -28,6 +28,7 @@ A rule of one's own leaves the product invariant if it chooses its pairs without
 points, and if the pairs that it exchanges at once have no rung in common.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -41,7 +42,7 @@ from temperance.moves.accept import choose, decide
 SCHEMES = ("deo", "seo", "sweep")
 
 
-class Swaps(NamedTuple):
+class SwapOutcome(NamedTuple):
     """Where replicas go, with every pair's acceptance probability and what was done.
 
     `tried` counts how often a pair was compared, where its acceptance is known only then.
@@ -53,29 +54,33 @@ class Swaps(NamedTuple):
     tried: Int[Array, " pairs"] | None = None
 
 
+# One round of swaps, from a key, the increments and how many rounds have been.
+SwapRule = Callable[[Key, Float[Array, "rungs pairs"], Int[Array, ""]], SwapOutcome]
+
+
 def swap_rounds(
-    scheme: str,
+    once: SwapRule,
     key: Key,
     increments: Float[Array, "rungs pairs"],
     parity: Int[Array, ""],
     rounds: int,
-) -> Swaps:
-    """`rounds` rounds of swaps in a row, for which nothing has to be evaluated.
+) -> SwapOutcome:
+    """`rounds` rounds of swaps in a row, each by `once`, for which nothing has to be evaluated.
 
     The acceptance is that of the first round, which finds every rung freshly explored.
     """
     keys = jax.random.split(key, rounds)
-    swaps = swap(scheme, keys[0], increments, parity)
+    swaps = once(keys[0], increments, parity)
     order, swapped = swaps.order, swaps.swapped
     for later in range(1, rounds):
-        again = swap(scheme, keys[later], increments[order], parity + later)
+        again = once(keys[later], increments[order], parity + later)
         order, swapped = order[again.order], swapped | again.swapped
-    return Swaps(order, swaps.acceptance, swapped)
+    return SwapOutcome(order, swaps.acceptance, swapped)
 
 
 def swap(
     scheme: str, key: Key, increments: Float[Array, "rungs pairs"], parity: Int[Array, ""]
-) -> Swaps:
+) -> SwapOutcome:
     """One round of swaps; `increments[i, k]` is I_k at the point that sits at rung i."""
     uniforms = jax.random.uniform(key, (increments.shape[1] + 1,))
     if scheme == "sweep":
@@ -89,17 +94,23 @@ def swap_pairs(
     uniforms: Float[Array, " pairs"],
     increments: Float[Array, "rungs pairs"],
     compared: Bool[Array, " pairs"],
-) -> Swaps:
-    """Swap the pairs (k, k+1) that are compared, all at once: no two of them may share a rung."""
+) -> SwapOutcome:
+    """Swap the pairs (k, k+1) that are compared, all at once.
+
+    No two of them may share a rung, which is not checked: both swaps of such pairs are then wrong.
+    Acceptance is told of every pair, compared or not.
+    """
     pairs = jnp.arange(uniforms.shape[0])
     decision = decide(uniforms, increments[pairs, pairs] - increments[pairs + 1, pairs])
     swapped = decision.accepted & compared
     shift = swapped.astype(int)
     order = jnp.arange(pairs.size + 1) + jnp.pad(shift, (0, 1)) - jnp.pad(shift, (1, 0))
-    return Swaps(order, decision.probability, swapped)
+    return SwapOutcome(order, decision.probability, swapped)
 
 
-def hot_to_cold(uniforms: Float[Array, " pairs"], increments: Float[Array, "rungs pairs"]) -> Swaps:
+def hot_to_cold(
+    uniforms: Float[Array, " pairs"], increments: Float[Array, "rungs pairs"]
+) -> SwapOutcome:
     """Swap every pair in turn from the hottest, each on what the last one left."""
 
     def pair(order: Array, inputs: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
@@ -112,7 +123,7 @@ def hot_to_cold(uniforms: Float[Array, " pairs"], increments: Float[Array, "rung
 
     pairs = jnp.arange(uniforms.shape[0])
     order, (acceptance, swapped) = jax.lax.scan(pair, jnp.arange(pairs.size + 1), (pairs, uniforms))
-    return Swaps(order, acceptance, swapped)
+    return SwapOutcome(order, acceptance, swapped)
 
 
 def lifted_swaps(
@@ -122,7 +133,7 @@ def lifted_swaps(
     points: Point,
     parity: Int[Array, ""],
     rounds: int,
-) -> tuple[Point, Swaps]:
+) -> tuple[Point, SwapOutcome]:
     """`rounds` rounds of swaps from hot to cold, and the points at their new rungs.
 
     `tried` counts how often each pair was compared; its acceptance is that of the first time.
@@ -166,7 +177,7 @@ def lifted_swaps(
     places, pairs = jax.lax.fori_loop(0, rounds, round_of, (places, pairs))
     moved, order = jax.tree.map(lambda *leaves: jnp.stack(leaves), *places)
     done = jax.tree.map(lambda *leaves: jnp.stack(leaves), *pairs)
-    return moved, Swaps(order, done.acceptance, done.swapped, done.tried)
+    return moved, SwapOutcome(order, done.acceptance, done.swapped, done.tried)
 
 
 class _Place(NamedTuple):

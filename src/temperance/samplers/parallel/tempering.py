@@ -31,7 +31,13 @@ from temperance.ladders.prefix import PrefixLadder
 from temperance.moves.move import AbstractMove, Info, Params, refuse_few_rows, step_at
 from temperance.programs.random_streams import Sweep, stream
 from temperance.samplers.parallel.refresh import exchange_rows
-from temperance.samplers.parallel.swaps import SCHEMES, Swaps, lifted_swaps, swap_rounds
+from temperance.samplers.parallel.swaps import (
+    SCHEMES,
+    SwapOutcome,
+    lifted_swaps,
+    swap,
+    swap_rounds,
+)
 
 UPWARD, DOWNWARD = 1, 2
 
@@ -100,6 +106,12 @@ class ParallelTempering(eqx.Module):
             )
         if not self.move.exact:
             raise MoveError("parallel tempering needs an exact move: swaps spread a rung's bias")
+        uniform = isinstance(self.ladder, AbstractUniformLadder)
+        if not uniform and type(self).swap_once is not ParallelTempering.swap_once:
+            raise ArgumentError(
+                f"{type(self).__name__}: swap_once is a rule for ladders of powers; on nested "
+                "subsamples a swap evaluates rows, and swap_replicas has to be overridden"
+            )
         if self.refresh and not isinstance(self.ladder, PrefixLadder):
             raise ArgumentError("refresh: only nested subsamples, a PrefixLadder, can be refreshed")
         if self.refresh and isinstance(self.ladder, PrefixLadder) and self.ladder.ordered:
@@ -207,18 +219,28 @@ class ParallelTempering(eqx.Module):
 
     def swap_replicas(
         self, ladder: AbstractLadder, key: Key, points: Point, parity: Int[Array, ""]
-    ) -> tuple[Point, Swaps]:
-        """The points at their new rungs, and where each of them comes from.
-
-        A subclass overrides it for a rule of its own (`swap_pairs` in swaps.py).
-        """
+    ) -> tuple[Point, SwapOutcome]:
+        """The points at their new rungs, and where each of them comes from."""
         if not isinstance(ladder, AbstractUniformLadder):
             return lifted_swaps(self.scheme, key, ladder, points, parity, self.swaps_per_sweep)
         increments = jax.vmap(ladder.increments)(points.components)
-        swaps = swap_rounds(self.scheme, key, increments, parity, self.swaps_per_sweep)
+        swaps = swap_rounds(self.swap_once, key, increments, parity, self.swaps_per_sweep)
         return jax.tree.map(lambda leaf: leaf[swaps.order], points), swaps
 
-    def _communicate(self, state: ParallelState, points: Point, swaps: Swaps) -> ParallelState:
+    def swap_once(
+        self, key: Key, increments: Float[Array, "rungs pairs"], parity: Int[Array, ""]
+    ) -> SwapOutcome:
+        """One round of swaps on a ladder of powers, by the scheme.
+
+        `increments[i, k]` is log pi_{k+1} - log pi_k at the point of rung i, and `parity` the
+        number of rounds before. A subclass overrides it for a rule of its own, which may use
+        `swap_pairs` (swaps.py).
+        """
+        return swap(self.scheme, key, increments, parity)
+
+    def _communicate(
+        self, state: ParallelState, points: Point, swaps: SwapOutcome
+    ) -> ParallelState:
         replica, heading = state.replica[swaps.order], state.heading[swaps.order]
         # A round trip is hot, target, hot again; each replica carries how far it has come.
         done = heading[0] == DOWNWARD
