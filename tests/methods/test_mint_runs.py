@@ -132,7 +132,7 @@ def test_a_run_goes_on_bit_by_bit_with_its_batches(options: dict[str, Any], tmp_
 
 
 @pytest.mark.parametrize("noise", ["penalty", "pseudo-marginal"])
-@pytest.mark.parametrize("move", ["metropolis", "mala"])
+@pytest.mark.parametrize("move", [pytest.param("metropolis", marks=pytest.mark.slow), "mala"])
 def test_single_precision_will_do(noise: str, move: str):
     tree = tp.sample(
         make_problem(), "mint", move, batch_size=20, noise=noise, precision="single", **SHORT
@@ -194,7 +194,13 @@ COUNTS: dict[str, tuple[Any, dict[str, int]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", COUNTS)
+LONG = ("common", "common by langevin", "own")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in COUNTS],
+)
 def test_a_step_evaluates_what_it_says(name: str):
     move, each = COUNTS[name]
     _, seen = drawn(move, 40, 0.3)

@@ -177,8 +177,8 @@ def flow(
         def given(*_: Any) -> tuple[Array, Array]:
             return momentum, jnp.full(2, 0.5)
 
-        monkeypatch.setattr(hmc_module, "noise", given)
-        monkeypatch.setattr(broken, "noise", given)
+        monkeypatch.setattr(hmc_module, "normals_and_uniforms", given)
+        monkeypatch.setattr(broken, "normals_and_uniforms", given)
         point = RUNG.evaluate(x, gradient=True)
         return move(num_steps).step(jax.random.key(0), point, RUNG, tuned)[0].position
 

@@ -165,7 +165,7 @@ def test_the_pilot_looks_again_where_it_cannot_see(
     finished = Place("pilot", 1, 40, Betas(betas, (rate,) * (num_rungs - 1)))
     assert ends_pilot(finished.rungs) == (name == "warm-0")
     params = first_params(shared.call.move, jnp.ones((2, num_rungs, 2)))
-    monkeypatch.setattr(power_rungs, "learnt", lambda *_: (finished.rungs, params))
+    monkeypatch.setattr(power_rungs, "learn_round", lambda *_: (finished.rungs, params))
     following, left = PowerPilot().after(shared, finished, (None, None))
     if following is None:
         assert isinstance(left, Left)

@@ -379,7 +379,7 @@ def strayed_members(move: Ensemble, kind: str, seed: int) -> float:
     return worst
 
 
-@pytest.mark.parametrize("kind", ["st", "gibbs-ct"])
+@pytest.mark.parametrize("kind", ["st", pytest.param("gibbs-ct", marks=pytest.mark.slow)])
 def test_members_count_by_their_own_weights(kind: str, seed: int):
     move = ensemble("f", 6, "grid", "jointly")
     assert strayed_members(move, kind, seed) < 1e-8

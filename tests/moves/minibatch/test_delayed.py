@@ -161,7 +161,7 @@ def counted_sampler(method: str) -> Any:
     return kind(ladder, move, params)
 
 
-@pytest.mark.parametrize("method", ["plain", "pt", "tt"])
+@pytest.mark.parametrize("method", ["plain", "pt", pytest.param("tt", marks=pytest.mark.slow)])
 def test_all_rows_are_read_only_where_the_first_stage_moved(method: str):
     sampler = counted_sampler(method)
     state = jax.vmap(sampler.init)(jnp.zeros((3, 2)))

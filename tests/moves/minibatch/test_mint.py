@@ -141,7 +141,9 @@ WIDE = {
 REACH = {"by langevin": 1.5}
 
 
-@pytest.mark.parametrize("name", some_slow(MINTS, "half of all rows", "rows that count twice"))
+@pytest.mark.parametrize(
+    "name", some_slow(MINTS, "half of all rows", "rows that count twice", "grown")
+)
 def test_penalised_batches_leave_the_tempered_law_invariant(name: str, seed: int):
     verdict = verdict_on_mint(
         batch(**MINTS[name]), WIDE.get(name, MANY), seed, REACH.get(name, 2.4)
