@@ -87,11 +87,12 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; say which with PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 
-# uv installs several times faster than pip; pip steps in where only pip knows the package index.
+# uv installs several times faster than pip; pip steps in where only pip knows the package index. As pip does,
+# it compiles what it installs, for who has Python write no byte code.
 define install
 	@echo "installing .[$(1)] into $(VENV)"
 	@$(PIP) uv
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e ".[$(1)]" \
+	@$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt -e ".[$(1)]" \
 		|| $(PIP) -e ".[$(1)]"
 endef
 

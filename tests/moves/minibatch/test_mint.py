@@ -171,7 +171,9 @@ MINT_TWINS: dict[str, tuple[type[Mint], dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", some_slow(MINT_TWINS, "decided by the first rows"))
+@pytest.mark.parametrize(
+    "name", some_slow(MINT_TWINS, "decided by the first rows", "prior tempered")
+)
 def test_invariance_rejects_broken_batches(name: str, seed: int):
     kind, options = MINT_TWINS[name]
     verdict = verdict_on_mint(
