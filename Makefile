@@ -87,8 +87,8 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; say which with PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 
-# uv installs several times faster than pip; pip steps in where only pip knows the package index. As pip does,
-# it compiles what it installs, for who has Python write no byte code.
+# uv installs several times faster than pip; pip steps in where only pip knows the package index. Like pip it is
+# told to compile what it installs: otherwise every process compiles it again where PYTHONDONTWRITEBYTECODE is set.
 define install
 	@echo "installing .[$(1)] into $(VENV)"
 	@$(PIP) uv

@@ -270,3 +270,11 @@ def test_a_result_of_a_method_that_is_not_registered_says_so(own: tp.Method) -> 
         assert any("'own' is not registered" in words for words in tp.summary(tree).warnings)
     finally:
         methods.METHODS["own"] = own
+
+
+@pytest.mark.usefixtures("own")
+def test_a_result_without_a_method_is_not_called_unregistered() -> None:
+    """Such as a tree that somebody has put together."""
+    tree = small_runs.run("pt", method="own")
+    del tree.attrs["method"], tree.attrs["report"]
+    assert not [words for words in tp.summary(tree).warnings if "not registered" in words]

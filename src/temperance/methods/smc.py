@@ -132,7 +132,7 @@ def prepare(call: Call) -> Islands:
     """The ladder from the base, or from no rows, to the target."""
     options = call.options
     check_particles(call)
-    call = replace(call, num_warmup=0)  # no run differs by steps that none makes
+    call = replace(call, num_warmup=0)  # there is no warm-up, and it is no part of a run's identity
     if options.by_rows or options.sizes is not None:
         ladder = growing_subsamples(call)
     else:
@@ -149,7 +149,7 @@ def prepare(call: Call) -> Islands:
 
 
 def check_particles(call: Call) -> None:
-    """Raise, by the names of a call, what the sampler says by its own."""
+    """Raise where options do not go together, with the names that a call gives them."""
     options, num = call.options, call.num_draws
     chosen = options.conditional_ess != Options.conditional_ess
     if num < 2:
@@ -300,10 +300,10 @@ class Slices:
         return carry, draws
 
     def order(self, num: int) -> np.ndarray:
-        """Chain by chain where particles are states of chains, which lie state by state.
+        """The order of draws: chain by chain, where particles are states of chains.
 
-        Draws that have to do with each other are then neighbours, as they are in a chain, and what
-        measures autocorrelation sees it.
+        Correlated draws are then neighbours, as in any chain, and estimates of autocorrelation are
+        right.
         """
         ancestors = self.shared.sampler.num_ancestors or num
         return np.arange(num).reshape(-1, ancestors).T.ravel()

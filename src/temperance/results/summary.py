@@ -48,9 +48,9 @@ def summary(tree: Any) -> Summary:
     if tree.attrs.get("stopped") in ("interrupted", "max_seconds"):
         found.append(f"the run stopped early ({tree.attrs['stopped']}): {facts['chains x draws']}")
     found += report.warnings(tree)
-    if known_method(tree.attrs) is None:
+    if "method" in tree.attrs and known_method(tree.attrs) is None:
         found.append(
-            f"method {tree.attrs.get('method')!r} is not registered here, so that its own facts "
+            f"method {tree.attrs['method']!r} is not registered here, so that its own facts "
             "and warnings are missing; import the file that registers it"
         )
     return Summary(table, facts, found + _support_warnings(tree))

@@ -59,6 +59,20 @@ def test_schemes_are_the_swaps_done_one_by_one(num_rungs: int, seed: int):
     assert moved > 10
 
 
+@pytest.mark.parametrize(("pairs", "disjoint"), [([0, 3], True), ([1, 3], True), ([0, 1], False)])
+def test_pairs_that_share_no_rung_swap_one_by_one(pairs: list[int], disjoint: bool, seed: int):
+    """Whatever pairs a rule compares; pairs that share a rung do not, as is said there."""
+    rng = np.random.default_rng(seed)
+    uniforms, increments = rng.uniform(size=(200, 4)), rng.normal(size=(200, 5, 4))
+    compared = jnp.isin(jnp.arange(4), jnp.asarray(pairs))
+    swaps = jax.vmap(swap_pairs, (0, 0, None))(
+        jnp.asarray(uniforms), jnp.asarray(increments), compared
+    )
+    wanted = [brute_force(u, i, pairs)[0] for u, i in zip(uniforms, increments, strict=True)]
+    assert (np.asarray(swaps.order) != np.arange(5)).any()
+    assert np.array_equal(swaps.order, wanted) == disjoint
+
+
 def exchanged(order: np.ndarray) -> np.ndarray:
     """The lower rungs of the pairs that an even-odd order exchanges."""
     return np.flatnonzero(order > np.arange(order.size))

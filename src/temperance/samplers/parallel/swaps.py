@@ -18,7 +18,7 @@ scheme evaluates a density.
 
 **On nested subsamples** (`lifted_swaps`) points know only the rows of their own rung. The colder
 point has the rows by which two rungs differ; the hotter one is *lifted*: these rows are evaluated
-at it, and if the swap is accepted it has all that its new rung asks for. A point that goes to a
+at it, so that it has all rows of its new rung if the swap is accepted. A point that goes to a
 hotter rung keeps the values of rows that this rung does not use. So a swap costs the difference of
 the two subsamples, once, and nothing is evaluated again after it: the paper's caveat, two
 evaluations of the likelihood for each proposal, does not arise. Pairs that a scheme leaves out in a
@@ -97,8 +97,8 @@ def swap_pairs(
 ) -> SwapOutcome:
     """Swap the pairs (k, k+1) that are compared, all at once.
 
-    No two of them may share a rung, which is not checked: both swaps of such pairs are then wrong.
-    Acceptance is told of every pair, compared or not.
+    No two of them may share a rung. This is not checked, and the swaps of such pairs are wrong.
+    The acceptance is that of every pair, compared or not.
     """
     pairs = jnp.arange(uniforms.shape[0])
     decision = decide(uniforms, increments[pairs, pairs] - increments[pairs + 1, pairs])
