@@ -48,7 +48,8 @@ STREAMS = {
 class Call:
     """One call of `sample`, checked as far as it can be without its method.
 
-    `fitting` is what a fit of the base is told: seed, progress and precision.
+    `fitting` is what a fit of the base is told: seed, progress and precision. `reference` is what
+    is known of the modes, where they were hunted for.
     """
 
     problem: Problem | Target
@@ -61,6 +62,7 @@ class Call:
     key: Key
     method: str = ""
     fitting: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    reference: Any = None
 
     @property
     def dimension(self) -> int:

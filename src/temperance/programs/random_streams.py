@@ -27,6 +27,7 @@ class Run(IntEnum):
     DRAW = 2
     FILL = 3
     TEMPER = 4
+    HUNT = 5
     # No run has both: an anneal that chooses betas by conditional ESS leaves no rows out.
     ROWS = 2**31 - 2
     BETAS = 2**31 - 2
@@ -56,6 +57,13 @@ class VariationalFit(IntEnum):
     """Streams of the seed of a variational fit."""
 
     BOUND = 1
+
+
+class Hunting(IntEnum):
+    """Streams of the key of a hunt for modes, and of the reference that follows from it."""
+
+    STARTS = 1
+    HOST = 2
 
 
 def stream(key: Key, name: IntEnum, *numbers: Any) -> Key:

@@ -5,14 +5,17 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from temperance.bases.choice import FITTED, PRIOR, with_base
+from temperance.bases.choice import NAMES, OWN, with_base
+from temperance.bases.modes import Reference
 from temperance.engine.method import Call
 from temperance.engine.options import number, option
 from temperance.errors import ArgumentError, MoveError, unknown_name
 from temperance.ladders.geometric import GeometricLadder
 from temperance.ladders.joint import JointLadder
+from temperance.ladders.spacing import rungs_for
 from temperance.moves.move import refuse_few_rows
 from temperance.problems.problem import Target
+from temperance.programs.random_streams import Run, stream
 from temperance.warmup.rung_options import given
 
 
@@ -22,8 +25,9 @@ class BaseOptions:
 
     base: Any = option(
         None,
-        "what to heat towards: prior, advi, fits, a Fit, or a density with draw(key) (default: a "
-        "Target's own; a Problem's prior, or fits in continuous tempering)",
+        "what to heat towards: own (a Problem's prior, a Target's base), modes, fitted, advi, a Fit, "
+        "or a density with draw(key) (default: own; fitted in continuous tempering of a Problem, and "
+        "where a Target has no base)",
         given,
         traced=True,
         kind="str, Fit or density",
@@ -51,8 +55,23 @@ def with_base_asked(
     """
     base = _base_asked(call, fitted)
     check_move(call, bridge=call.densities.bridge or base is not None, joint=joint)
-    densities, fit = with_base(call.problem, call.densities, base, **call.fitting)
-    return replace(call, densities=densities), None if fit is None else float(fit.log_zeta)
+    key = stream(call.key, Run.HUNT)
+    densities, fit = with_base(call.problem, call.densities, base, key=key, **call.fitting)
+    reference = fit if isinstance(fit, Reference) else None
+    call = replace(call, densities=densities, reference=reference)
+    return call, None if fit is None else float(fit.log_zeta)
+
+
+def rungs_wanted(
+    call: Call, num_rungs: int | None, betas: tuple[float, ...] | None
+) -> int | None:
+    """The number of rungs that was asked for or, of a reference, what its draws say of the way.
+
+    None where a pilot has to find out.
+    """
+    if num_rungs is not None or betas is not None or call.reference is None:
+        return num_rungs
+    return rungs_for(call.reference.barrier)
 
 
 def _base_asked(call: Call, fitted: bool) -> Any:
@@ -63,14 +82,14 @@ def _base_asked(call: Call, fitted: bool) -> Any:
         return None if comes_with and own else "fits"
     if not isinstance(asked, str):
         return asked
-    if asked not in (PRIOR, *FITTED):
-        raise unknown_name("base", asked, (PRIOR, *FITTED))
-    if asked != PRIOR:
+    if asked not in NAMES:
+        raise unknown_name("base", asked, NAMES)
+    if asked not in OWN:
         return asked
     if not own:
         raise ArgumentError(
             "base: this Target has none of its own: give Target(..., base=Gaussian(mean, "
-            "covariance)), or base='fits'"
+            "covariance)), or base='modes'"
         )
     return None
 

@@ -1,0 +1,205 @@
+"""The hunt for modes: many starting points, each climbed to a maximum, grouped by where they end.
+
+    starts     N draws of the prior or base, and twice as many that are drawn towards its middle,
+               m + s (x - m) with s between 0.1 and 0.9: in many dimensions nearly all of the base
+               lies far out, and a narrow mode's surroundings fill more of what is farther in
+    climbs     L-BFGS, all points in one program (polish.py)
+    ends       the best one first, each claims all ends within one standard deviation of Laplace's
+               approximation (curvature.py); then ends between which the density has no dip of
+               half a unit belong to one mode
+
+**What may have been missed.** A mode's *basin* is the set of points from which the climb ends at
+it. A mode whose basin holds b of the base's mass is missed by N draws of the base with probability
+(1 - b)^N, which is below 0.05 for b >= 3 / N. So with 95 % confidence a further mode has a basin of
+less than 3 / N. The points that are drawn towards the middle find more, and do not count here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from temperance._types import Key, LogDensity
+from temperance.bases.curvature import laplace
+from temperance.bases.polish import Climb, Ends
+from temperance.moves.fast_slow.program_cost import cost_of
+from temperance.problems.gaussian import Gaussian
+from temperance.problems.problem import Densities
+from temperance.programs.random_streams import Hunting, stream
+
+# Multiplications that a hunt may take, and gradients: no fewer and no more than these.
+WORK, FEWEST, MOST = 6e8, 10_000, 1_000_000
+# Starts of the first wave, which tells how long climbs are, and of all; steps of a climb at most.
+FIRST_WAVE, MOST_STARTS, MOST_STEPS = 300, 180_000, 90
+# One start in three is a draw of the base, the others lie farther in by a factor between these.
+THIRD, INNER, OUTER = 3, 0.1, 0.9
+# Ends that may become modes, where gradients are cheap and where they are not.
+MOST_ENDS, FEW_ENDS = 64, 16
+CLEAR = 0.5
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Gradients, points of one program, and ends to look at, by what a gradient costs."""
+
+    num_gradients: int
+    chunk: int
+    most_ends: int
+    work: float
+
+    @classmethod
+    def of(cls, density: LogDensity, dimension: int) -> "Budget":
+        vector = jax.ShapeDtypeStruct((dimension,), jnp.result_type(float))
+        program = jax.make_jaxpr(jax.value_and_grad(density))(vector)
+        # What is read and written counts too.
+        work = cost_of(program.jaxpr.eqns).work + 4.0 * dimension
+        gradients = int(np.clip(WORK / work, FEWEST, MOST))
+        cheap = gradients > 4 * FEWEST
+        chunk = 256 if cheap else 64
+        return cls(gradients, chunk, MOST_ENDS if cheap else FEW_ENDS, work)
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """What a hunt has found: ends, best first, and the mode that each of them belongs to.
+
+    `from_base` and `from_all` count the draws that ended there. Of `num_draws` draws of the base
+    that were followed to their ends `num_missed` ended at none of these: outside of the support, or
+    at ends beyond the first `most_ends`.
+    """
+
+    centers: np.ndarray
+    values: np.ndarray
+    covariances: np.ndarray
+    from_base: np.ndarray
+    from_all: np.ndarray
+    mode: np.ndarray
+    num_draws: int
+    num_missed: int
+    complete: bool
+
+    @property
+    def num_modes(self) -> int:
+        return int(self.mode.max()) + 1 if self.mode.size else 0
+
+    @property
+    def bound(self) -> float:
+        """What a further mode's basin could hold of the base's mass, with 95 % confidence."""
+        return float(-np.expm1(np.log(0.05) / self.num_draws))
+
+    def counts(self) -> np.ndarray:
+        """Draws of the base that ended at each mode."""
+        return np.bincount(self.mode, weights=self.from_base, minlength=self.num_modes)
+
+
+def draws_of_base(densities: Densities, key: Key, wave: int, num: int) -> np.ndarray:
+    """Draws of the prior or base, by rows; those that are not finite are the middle of the rest."""
+    if isinstance(densities.hot, Gaussian):
+        base = densities.hot
+        bits = np.asarray(jax.random.key_data(stream(key, Hunting.STARTS, wave)))
+        z = np.random.default_rng(bits).standard_normal((num, base.dimension))
+        factor = np.asarray(base.factor, float)
+        return np.asarray(base.mean, float) + (z * factor if factor.ndim == 1 else z @ factor.T)
+    keys = jax.random.split(stream(key, Hunting.STARTS, wave), num)
+    found = np.array(jax.jit(jax.vmap(densities.draw))(keys), float)
+    bad = ~np.isfinite(found).all(axis=1)
+    found[bad] = np.median(found[~bad], axis=0) if (~bad).any() else 0.0
+    return found
+
+
+def spread_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The middle and the spread of points, by medians, since a prior may have no variance."""
+    middle = np.median(points, axis=0)
+    spread = 1.4826 * np.median(np.abs(points - middle), axis=0)
+    return middle, np.where(np.isfinite(spread) & (spread > 0), spread, 1.0)
+
+
+def hunt(
+    climb: Climb, draw: Callable[[int, int], np.ndarray], rng: np.random.Generator, budget: Budget
+) -> Hunt:
+    """The modes that draws of the base and points nearer to its middle lead to.
+
+    `draw(wave, n)` gives n draws of the base. A first wave tells how many steps a climb takes, and
+    so how many more can be afforded.
+    """
+    first = _wave(climb, draw(0, FIRST_WAVE), rng, np.inf)
+    left = budget.num_gradients - climb.num_evaluations
+    usual = climb.num_evaluations / (THIRD * FIRST_WAVE)
+    num = int(np.clip(left / usual, 0, MOST_STARTS)) // THIRD
+    waves = [first]
+    if num:
+        waves.append(_wave(climb, draw(1, num), rng, 1.2 * left))
+    ends = Ends(*(np.concatenate(leaves) for leaves in zip(*(w[0] for w in waves), strict=True)))
+    is_base = np.concatenate([w[1] for w in waves]) & ends.followed
+    owner, leaders, covariances = _claimed(climb, ends, budget.most_ends)
+    centers, values = ends.x[leaders], ends.value[leaders]
+    mode = _joined(climb, centers, values)
+    of_base = owner[is_base]
+    return Hunt(
+        centers, values, covariances,
+        np.bincount(of_base[of_base >= 0], minlength=len(leaders)),
+        np.bincount(owner[owner >= 0], minlength=len(leaders)),
+        mode, int(is_base.sum()), int(np.sum(of_base < 0)),
+        complete=not (ends.finished & np.isfinite(ends.value) & (owner < 0)).any(),
+    )  # fmt: skip
+
+
+def _wave(
+    climb: Climb, drawn: np.ndarray, rng: np.random.Generator, most: float
+) -> tuple[Ends, np.ndarray]:
+    """Ends of climbs from draws of the base and from points farther in, and which are the former."""
+    inner = np.repeat(drawn, THIRD - 1, axis=0)
+    scale = rng.uniform(INNER, OUTER, (len(inner), 1))
+    points = np.concatenate([drawn, climb.center + scale * (inner - climb.center)])
+    # In a random order, so that those that are given up are any of them.
+    order = rng.permutation(len(points))
+    return climb.polish(points[order], MOST_STEPS, most), order < len(drawn)
+
+
+def _claimed(
+    climb: Climb, ends: Ends, most: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """For each end the leader that claims it, or -1; the leaders, and their covariances."""
+    d = ends.x.shape[1]
+    owner = np.full(len(ends.x), -1)
+    order = np.argsort(-ends.value, kind="stable")
+    order = order[np.isfinite(ends.value[order])]
+    leads = ends.followed
+    leaders: list[int] = []
+    covariances: list[np.ndarray] = []
+    while (able := order[leads[order]]).size and len(leaders) < most:
+        # Several candidates at a time, since a look at curvatures fills a program.
+        _, first = np.unique(np.round(ends.value[able], 2), return_index=True)
+        some = able[np.sort(first)[: min(16, most - len(leaders))]]
+        for one, covariance in zip(
+            some, laplace(climb, ends.x[some], ends.slope[some]), strict=True
+        ):
+            if owner[one] >= 0:
+                continue
+            # Widths of a thousandth of a unit at least: that is how far a climb goes.
+            away = ends.x[order] - ends.x[one]
+            floor = np.diag((1e-3 * climb.unit) ** 2)
+            near = np.einsum("ni,ni->n", away, np.linalg.solve(covariance + floor, away.T).T)
+            owner[order[near < 1.0]] = len(leaders)
+            order = order[near >= 1.0]
+            leaders.append(int(one))
+            covariances.append(covariance)
+    return owner, np.asarray(leaders, int), np.array(covariances).reshape(-1, d, d)
+
+
+def _joined(climb: Climb, centers: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The number of the mode of each end, the best one's first."""
+    m = len(centers)
+    mode = np.arange(m)
+    if m > 1:
+        i, j = np.triu_indices(m, 1)
+        shares = np.linspace(0, 1, 9)[1:-1, None, None]
+        between = (1 - shares) * centers[i] + shares * centers[j]
+        along, _ = climb.gradients(between.reshape(-1, centers.shape[1]))
+        lowest = along.reshape(len(shares), -1).min(axis=0)
+        for k in np.flatnonzero(lowest > np.minimum(values[i], values[j]) - CLEAR):
+            a, b = sorted((mode[i[k]], mode[j[k]]))
+            mode[mode == b] = a
+    return np.unique(mode, return_inverse=True)[1]

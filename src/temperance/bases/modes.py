@@ -1,0 +1,201 @@
+"""A reference with a part for each mode: the hunt, clouds about what it finds, and their weights.
+
+    q = w_0 base + sum_j w_j t_j
+
+is normalised and can be drawn from, so that heating towards it is exact whatever it is like; what it
+is like decides how short the way is. `base` covers what no part covers: a Target's own base, or for
+a Problem a wide t density fitted to draws of its prior.
+
+    1. hunt: where the modes are (hunt.py)
+    2. clouds: what each of them looks like, and what lies where there is no maximum (clouds.py)
+    3. parts: t densities fitted to each cloud, several where one does not fit (mixture_fit.py)
+    4. weights: from the ratios p / q at draws of q, which also give a first estimate of log Z
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+from scipy.special import logsumexp
+
+from temperance._types import Key
+from temperance.bases.batch_gradients import BatchGradients
+from temperance.bases.clouds import walk
+from temperance.bases.hunt import Budget, Hunt, draws_of_base, hunt, spread_of
+from temperance.bases.mixture_fit import Parts, fit_cloud, weigh
+from temperance.bases.polish import Climb
+from temperance.estimates.pareto import tail_shape
+from temperance.problems.gaussian import Gaussian
+from temperance.problems.mixture import Mixture, StudentMixture, covering
+from temperance.problems.problem import Densities, Problem, Target
+from temperance.programs.random_streams import Hunting, stream
+
+# Walkers and their steps, where gradients are cheap and where they are not.
+WALKERS, WALKS = (256, 64), (64, 32)
+# Draws of q for its weights, for each mode and in all.
+DRAWS, MOST_DRAWS, BASE_DRAWS = 1024, 8192, 2048
+# The base's weight lies between these, and no mode's share is below the last over their number.
+LEAST_BASE, MOST_BASE, LEAST_PART = 0.1, 0.5, 0.02
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A normalised mixture to heat towards, and what is known from making it.
+
+    `parts` are the t densities, `mode` the number of the mode of each; modes from `hunt.num_modes` on
+    were found by chains and not by climbs. `log_zeta` estimates log Z from draws of the mixture, `shape`
+    is the tail shape of their ratios (below 0.7 the estimate can be trusted), and `efficiency` what
+    share of them is effective.
+    """
+
+    density: Mixture
+    parts: Parts
+    mode: np.ndarray
+    hunt: Hunt
+    shares: np.ndarray
+    log_zeta: float
+    barrier: float
+    shape: float
+    efficiency: float
+    num_evaluations: int
+
+
+def find_reference(
+    problem: Problem | Target, densities: Densities, key: Key, *, progress: bool = False
+) -> Reference:
+    """Hunt for the modes of `densities.whole`, and fit a mixture to what is found."""
+    budget = Budget.of(densities.whole, densities.layout.dimension)
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(stream(key, Hunting.HOST))))
+    drawn = draws_of_base(densities, key, 2, BASE_DRAWS)
+    climb = Climb(BatchGradients(densities.whole, budget.chunk), *spread_of(drawn))
+    found = hunt(climb, partial(draws_of_base, densities, key), rng, budget)
+    wide = covering(drawn) if densities.hot is None or isinstance(problem, Problem) else densities.hot
+    clouds = _clouds(climb, found, drawn, rng, cheap=budget.chunk > 64)
+    fits = [fit_cloud(cloud, rng) for cloud in clouds]
+    mode = np.repeat(np.arange(len(fits)), [len(fit.weights) for fit in fits])
+    return _weighed(climb, fits, mode, found, wide, drawn, rng)
+
+
+def _clouds(
+    climb: Climb, found: Hunt, drawn: np.ndarray, rng: np.random.Generator, *, cheap: bool
+) -> list[np.ndarray]:
+    """The cloud of each mode, and one of the walkers from the base that are at none of them."""
+    d = drawn.shape[1]
+    num = WALKERS[0 if cheap else 1]
+    ends = len(found.centers)
+    from_base = num // 3
+    which = np.arange(num - from_base) % max(ends, 1)
+    factors = np.linalg.cholesky(found.covariances + 1e-14 * np.diag(climb.unit**2))
+    z = rng.standard_normal((len(which), d))
+    near = found.centers[which] + np.einsum("nij,nj->ni", factors[which], z)
+    far = drawn[rng.permutation(len(drawn))[:from_base]]
+    places = np.concatenate([near, far])
+    values, _ = climb.gradients(places)
+    inside = np.isfinite(values)
+    inside[: len(which)] |= True
+    places[: len(which)][~np.isfinite(values[: len(which)])] = found.centers[
+        which[~np.isfinite(values[: len(which)])]
+    ]
+    unit = np.broadcast_to(np.diag(climb.unit), (from_base, d, d))
+    walked = walk(
+        climb.gradients, rng, places, np.concatenate([factors[which], unit]), WALKS[0 if cheap else 1]
+    )
+    mode = found.mode[which]
+    clouds = [walked[: len(which)][mode == k] for k in range(found.num_modes)]
+    rest = walked[len(which) :][inside[len(which) :]]
+    for k, cloud in enumerate(clouds):
+        if not len(rest):
+            break
+        fit = fit_cloud(cloud, rng).mixture()
+        inner = logsumexp(fit.log_components(cloud.reshape(-1, d)), axis=1)
+        outer = logsumexp(fit.log_components(rest[:, -1]), axis=1)
+        belongs = outer >= inner.min() - 2.0
+        clouds[k] = np.concatenate([cloud, rest[belongs]])
+        rest = rest[~belongs]
+    return clouds + ([rest] if len(rest) >= 3 else [])
+
+
+def _weighed(
+    climb: Climb,
+    fits: list[Parts],
+    mode: np.ndarray,
+    found: Hunt,
+    wide: Any,
+    drawn: np.ndarray,
+    rng: np.random.Generator,
+) -> Reference:
+    """The parts of all modes with weights from importance ratios, and what those tell."""
+    modes, d = len(fits), drawn.shape[1]
+    parts = Parts(*(np.concatenate(leaves) for leaves in zip(*fits, strict=True)))
+    inner = StudentMixture(*parts)
+    each = min(DRAWS, MOST_DRAWS // (modes + 1))
+    counts = np.concatenate([rng.multinomial(each, fit.weights) for fit in fits])
+    points = np.concatenate([inner.draws(rng, counts), drawn[:each]])
+    base = min(each, len(drawn))
+    values, _ = climb.gradients(points)
+    log_wide = _log_density(wide, points)
+    # Each part's own density, without the weight that it has among all parts.
+    own = inner.log_components(points) - np.asarray(inner.log_weights)
+    logs = np.concatenate([log_wide[:, None], own], axis=1)
+    first = np.r_[base, np.concatenate([each * fit.weights for fit in fits])] / len(points)
+    log_q = logsumexp(logs + np.log(first), axis=1)
+    ratios = np.where(np.isfinite(values), values - log_q, -np.inf)
+    weights = weigh(ratios, logs, first)
+    by_mode = np.bincount(mode, weights=weights[1:], minlength=modes)
+    share = np.maximum(by_mode / by_mode.sum(), LEAST_PART / modes)
+    share /= share.sum()
+    part = weights[1:] / np.maximum(by_mode[mode], 1e-300) * share[mode]
+    part = np.maximum(part, 1e-3 / len(part))
+    base_weight = float(np.clip(weights[0], LEAST_BASE, MOST_BASE))
+    parts = parts._replace(weights=part / part.sum())
+    log_z = float(logsumexp(ratios) - np.log(len(ratios)))
+    importance = np.exp(ratios - logsumexp(ratios))
+    density = Mixture([base_weight, 1 - base_weight], [wide, parts.mixture()])
+    # The same draws, as if they were of the mixture with its last weights.
+    final = logsumexp(
+        logs + np.log(np.r_[base_weight, (1 - base_weight) * parts.weights]), axis=1
+    )
+    return Reference(
+        density, parts, mode, found, by_mode, log_z,
+        barrier(values - final, final - log_q), tail_shape(ratios),
+        float(1 / np.sum(importance**2) / len(importance)), climb.num_evaluations,
+    )  # fmt: skip
+
+
+def barrier(log_ratios: np.ndarray, log_weights: np.ndarray) -> float:
+    """The communication barrier of the bridge from q to p, from weighted draws of q.
+
+    The integral over beta of E |l - l'| / 2, l = log p / q, under q (p / q)^beta.
+    """
+    good = np.isfinite(log_ratios)
+    if not good.any():
+        return float("inf")
+    order = np.argsort(log_ratios[good])
+    ratios, weights = log_ratios[good][order], log_weights[good][order]
+    # Draws of the base at places that the target does not know count next to beta = 0 alone.
+    betas = np.linspace(0, 1, 41) ** 4
+    rates = []
+    for beta in betas:
+        logs = weights + beta * ratios
+        w = np.exp(logs - logsumexp(logs))
+        below = np.cumsum(w) - 0.5 * w
+        # E |l - l'| = 2 E l (2 F(l) - 1), by ranks.
+        rates.append(float(np.sum(w * ratios * (2 * below - 1))))
+    return float(np.trapezoid(rates, betas))
+
+
+def _log_density(wide: Any, points: np.ndarray) -> np.ndarray:
+    """The base at many points; in NumPy where it is known how, which compiles nothing."""
+    if isinstance(wide, StudentMixture):
+        return logsumexp(wide.log_components(points), axis=1)
+    if isinstance(wide, Gaussian):
+        factor = np.asarray(wide.factor, float)
+        scale = np.diag(factor**2) if factor.ndim == 1 else factor @ factor.T
+        alike = StudentMixture([1.0], np.asarray(wide.mean, float)[None], scale[None], [np.inf])
+        return alike.log_components(points)[:, 0]
+    return np.asarray(jax.jit(jax.vmap(wide))(points))
+
+
+__all__ = ["Reference", "find_reference", "replace"]
