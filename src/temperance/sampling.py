@@ -8,6 +8,7 @@ Everything that can be wrong with a call is found before anything long is compil
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from temperance.engine.checkpoint import Store
 from temperance.engine.conductor import Conductor
 from temperance.engine.fingerprint import fingerprint
 from temperance.engine.loop import block_size
-from temperance.engine.method import Call, Method, Shared
+from temperance.engine.method import Asked, Call, Choice, Method, Shared
 from temperance.engine.options import parsed
 from temperance.engine.run import Stage, run
 from temperance.errors import ArgumentError
@@ -27,7 +28,7 @@ from temperance.methods import METHODS, method_like
 from temperance.moves.move import AbstractMove
 from temperance.moves.named import move_named
 from temperance.problems.checks import check_count, check_problem, is_number
-from temperance.problems.problem import Densities, Problem, Target, densities_of
+from temperance.problems.problem import BaseDraw, Densities, Problem, Target, densities_of
 from temperance.programs.compiled import traceable
 from temperance.programs.progress import reporter
 from temperance.programs.scope import across_precisions, scope
@@ -43,7 +44,7 @@ class RunWarning(UserWarning):
 @across_precisions
 def sample(
     problem: Problem | Target,
-    method: Any = "pt",
+    method: Any = "auto",
     move: str | AbstractMove | None = None,
     *,
     num_draws: int = 1000,
@@ -61,7 +62,8 @@ def sample(
     """Draw from `problem` by `method`, and return an `xarray.DataTree` in ArviZ's schema.
 
     `method` is a name (see `temperance methods`) or a sampler built by hand, which is run as it
-    is: nothing of it is tuned. `move` is how to travel at one temperature, a name or a Move; by
+    is: nothing of it is tuned. By default the problem is looked at first, and `tree.attrs["why"]`
+    says which method was chosen and why. `move` is how to travel at one temperature, a name or a Move; by
     default "hmc", and "metropolis" for `mint`.
     The same call with the same `checkpoint` goes on where a killed run stopped, with the same
     draws bit for bit; with a larger `num_draws` it appends. `max_seconds` and `target_ess` stop
@@ -84,10 +86,10 @@ def sample(
     with scope(precision, cache):
         if isinstance(method, str):
             fitting = {"seed": seed, "progress": progress, "precision": precision}
-            stages, shared, report = _by_name(
-                problem, method, move, options, counts, _key(seed), fitting
-            )
+            choice = _chosen(problem, method, move, options, _key(seed), progress)
+            stages, shared, report = _by_name(problem, choice, counts, _key(seed), fitting)
         else:
+            choice = None
             stages, shared, report = _by_hand(problem, method, options, counts, _key(seed))
         call = shared.call
         store = _open(checkpoint, shared, seed)
@@ -124,25 +126,44 @@ def sample(
             "seconds": time.monotonic() - began,
             "num_rows": call.densities.num_rows,
         }
+        if choice is not None and choice.why:
+            facts["why"] = choice.why
         return result_tree(problem, call.densities.layout, finished, report.report, facts)
 
 
-def _by_name(
+def _chosen(
     problem: Problem | Target,
     name: str,
     move: str | AbstractMove | None,
     options: Options,
-    counts: Options,
     key: Key,
-    fitting: Options,
+    progress: bool,  # noqa: FBT001
+) -> Choice:
+    """The method that runs: the one that was named, or what it chooses."""
+    method = METHODS[name]
+    if method.choose is None:
+        return Choice(name, move, options, "")
+    kernel = move_named(move, method.move)
+    densities = _densities(problem, name, kernel.reads_rows)
+    return method.choose(Asked(problem, densities, move, options, key, progress), METHODS)
+
+
+def _by_name(
+    problem: Problem | Target, choice: Choice, counts: Options, key: Key, fitting: Options
 ) -> tuple[Sequence[Stage], Shared, Method]:
     """What a method by name runs, what its stages share, and the method."""
-    method = METHODS[name]
-    kernel = move_named(move, method.move)
+    name, method = choice.method, METHODS[choice.method]
+    kernel = move_named(choice.move, method.move)
     densities = _densities(problem, name, method.reads_rows or kernel.reads_rows)
-    given = parsed(name, method.options, options)
+    given = parsed(name, method.options, choice.options)
     kernel = traceable(kernel.placed(problem, densities.layout))
-    call = Call(problem, densities, kernel, given, **counts, key=key, method=name, fitting=fitting)
+    reference = choice.reference
+    if reference is not None:
+        densities = replace(densities, draw=BaseDraw(traceable(reference.density)))
+    call = Call(
+        problem, densities, kernel, given, **counts, key=key, method=name, fitting=fitting,
+        reference=reference,
+    )  # fmt: skip
     return method.stages, method.prepare(call), method
 
 

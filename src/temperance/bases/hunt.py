@@ -17,11 +17,14 @@ less than 3 / N. The points that are drawn towards the middle find more, and do 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from temperance._types import Key, LogDensity
+from temperance.bases.batch_gradients import has_gradient
 from temperance.bases.curvature import laplace
 from temperance.bases.polish import Climb, Ends
 from temperance.moves.fast_slow.program_cost import cost_of
@@ -35,9 +38,10 @@ WORK, FEWEST, MOST = 6e8, 10_000, 1_000_000
 FIRST_WAVE, MOST_STARTS, MOST_STEPS = 300, 180_000, 90
 # One start in three is a draw of the base, the others lie farther in by a factor between these.
 THIRD, INNER, OUTER = 3, 0.1, 0.9
+DRAWN_AT_ONCE = 512
 # Ends that may become modes, where gradients are cheap and where they are not.
 MOST_ENDS, FEW_ENDS = 64, 16
-CLEAR = 0.5
+CLEAR, CALL = 0.5, 1e4
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,11 @@ class Budget:
     @classmethod
     def of(cls, density: LogDensity, dimension: int) -> "Budget":
         vector = jax.ShapeDtypeStruct((dimension,), jnp.result_type(float))
-        program = jax.make_jaxpr(jax.value_and_grad(density))(vector)
-        # What is read and written counts too.
+        smooth = has_gradient(density, dimension)
+        program = jax.make_jaxpr(jax.value_and_grad(density) if smooth else density)(vector)
+        # What is read and written counts too, and a call of Python more than that.
         work = cost_of(program.jaxpr.eqns).work + 4.0 * dimension
+        work = work if smooth else (2 * dimension + 1) * (work + CALL)
         gradients = int(np.clip(WORK / work, FEWEST, MOST))
         cheap = gradients > 4 * FEWEST
         chunk = 256 if cheap else 64
@@ -102,11 +108,20 @@ def draws_of_base(densities: Densities, key: Key, wave: int, num: int) -> np.nda
         z = np.random.default_rng(bits).standard_normal((num, base.dimension))
         factor = np.asarray(base.factor, float)
         return np.asarray(base.mean, float) + (z * factor if factor.ndim == 1 else z @ factor.T)
-    keys = jax.random.split(stream(key, Hunting.STARTS, wave), num)
-    found = np.array(jax.jit(jax.vmap(densities.draw))(keys), float)
+    keys = jax.random.split(stream(key, Hunting.STARTS, wave), num + -num % DRAWN_AT_ONCE)
+    parts = [
+        np.asarray(_drawn(densities.draw, keys[i : i + DRAWN_AT_ONCE]), float)
+        for i in range(0, num, DRAWN_AT_ONCE)
+    ]
+    found = np.concatenate(parts)[:num]
     bad = ~np.isfinite(found).all(axis=1)
     found[bad] = np.median(found[~bad], axis=0) if (~bad).any() else 0.0
     return found
+
+
+@eqx.filter_jit
+def _drawn(draw: Callable[[Key], Array], keys: Array) -> Array:
+    return jax.vmap(draw)(keys)
 
 
 def spread_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ a Problem a wide t density fitted to draws of its prior.
     4. weights: from the ratios p / q at draws of q, which also give a first estimate of log Z
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -38,28 +38,65 @@ WALKERS, WALKS = (256, 64), (64, 32)
 DRAWS, MOST_DRAWS, BASE_DRAWS = 1024, 8192, 2048
 # The base's weight lies between these, and no mode's share is below the last over their number.
 LEAST_BASE, MOST_BASE, LEAST_PART = 0.1, 0.5, 0.02
+# Log ratios below this are nothing.
+LOWEST = -1e10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reference:
     """A normalised mixture to heat towards, and what is known from making it.
 
-    `parts` are the t densities, `mode` the number of the mode of each; modes from `hunt.num_modes` on
-    were found by chains and not by climbs. `log_zeta` estimates log Z from draws of the mixture, `shape`
-    is the tail shape of their ratios (below 0.7 the estimate can be trusted), and `efficiency` what
-    share of them is effective.
+    `parts` are the t densities, and `mode` the number of each one's mode; modes from
+    `hunt.num_modes` on were found by chains and not by climbs. `shares` are the modes' shares of
+    the target's mass, with errors, and `log_zeta` is log Z, both from independent draws of `drawn_from`,
+    whose log ratios p / q are `log_ratios`. `shape` is the shape of their tail (below 0.7 these
+    estimates can be trusted) and `efficiency` the share of them that is effective.
     """
 
     density: Mixture
+    drawn_from: Mixture
     parts: Parts
     mode: np.ndarray
     hunt: Hunt
     shares: np.ndarray
-    log_zeta: float
+    share_errors: np.ndarray
+    log_ratios: np.ndarray
     barrier: float
     shape: float
     efficiency: float
     num_evaluations: int
+
+    @property
+    def num_modes(self) -> int:
+        return len(self.shares)
+
+    @property
+    def log_zeta(self) -> float:
+        """Log Z, as the draws of the mixture tell it."""
+        return float(logsumexp(self.log_ratios) - np.log(len(self.log_ratios)))
+
+    @property
+    def center(self) -> np.ndarray:
+        """Where each mode is: the best end of its climbs, or the mean of its largest part."""
+        found = []
+        for k in range(self.num_modes):
+            if k < self.hunt.num_modes:
+                found.append(self.hunt.centers[np.flatnonzero(self.hunt.mode == k)[0]])
+            else:
+                own = np.flatnonzero(self.mode == k)
+                found.append(self.parts.means[own[np.argmax(self.parts.weights[own])]])
+        return np.array(found)
+
+    def assign(self, points: np.ndarray) -> np.ndarray:
+        """The mode that each point (n, d) most likely belongs to."""
+        logs = self.parts.mixture().log_components(points)
+        by_mode = [logsumexp(logs[:, self.mode == k], axis=1) for k in range(self.num_modes)]
+        return np.argmax(by_mode, axis=0)
+
+    def log_drawn(self, points: np.ndarray) -> np.ndarray:
+        """The log density that the draws behind `log_ratios` have, at points (n, d)."""
+        logs = [log_density(one, points) for one in self.drawn_from.components]
+        return logsumexp(np.stack(logs, axis=1) + self.drawn_from.log_weights, axis=1)
 
 
 def find_reference(
@@ -69,7 +106,7 @@ def find_reference(
     budget = Budget.of(densities.whole, densities.layout.dimension)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(stream(key, Hunting.HOST))))
     drawn = draws_of_base(densities, key, 2, BASE_DRAWS)
-    climb = Climb(BatchGradients(densities.whole, budget.chunk), *spread_of(drawn))
+    climb = Climb(BatchGradients(densities.whole, drawn.shape[1], budget.chunk), *spread_of(drawn))
     found = hunt(climb, partial(draws_of_base, densities, key), rng, budget)
     wide = covering(drawn) if densities.hot is None or isinstance(problem, Problem) else densities.hot
     clouds = _clouds(climb, found, drawn, rng, cheap=budget.chunk > 64)
@@ -135,10 +172,9 @@ def _weighed(
     points = np.concatenate([inner.draws(rng, counts), drawn[:each]])
     base = min(each, len(drawn))
     values, _ = climb.gradients(points)
-    log_wide = _log_density(wide, points)
     # Each part's own density, without the weight that it has among all parts.
     own = inner.log_components(points) - np.asarray(inner.log_weights)
-    logs = np.concatenate([log_wide[:, None], own], axis=1)
+    logs = np.concatenate([log_density(wide, points)[:, None], own], axis=1)
     first = np.r_[base, np.concatenate([each * fit.weights for fit in fits])] / len(points)
     log_q = logsumexp(logs + np.log(first), axis=1)
     ratios = np.where(np.isfinite(values), values - log_q, -np.inf)
@@ -150,18 +186,30 @@ def _weighed(
     part = np.maximum(part, 1e-3 / len(part))
     base_weight = float(np.clip(weights[0], LEAST_BASE, MOST_BASE))
     parts = parts._replace(weights=part / part.sum())
-    log_z = float(logsumexp(ratios) - np.log(len(ratios)))
-    importance = np.exp(ratios - logsumexp(ratios))
-    density = Mixture([base_weight, 1 - base_weight], [wide, parts.mixture()])
     # The same draws, as if they were of the mixture with its last weights.
     final = logsumexp(
         logs + np.log(np.r_[base_weight, (1 - base_weight) * parts.weights]), axis=1
     )
+    shares, errors, efficiency = _shares(ratios, logs[:, 1:] + np.log(parts.weights), mode, modes)
+    earlier = StudentMixture(first[1:], parts.means, parts.scales, parts.dofs)
     return Reference(
-        density, parts, mode, found, by_mode, log_z,
-        barrier(values - final, final - log_q), tail_shape(ratios),
-        float(1 / np.sum(importance**2) / len(importance)), climb.num_evaluations,
+        Mixture([base_weight, 1 - base_weight], [wide, parts.mixture()]),
+        Mixture([first[0], 1 - first[0]], [wide, earlier]),
+        parts, mode, found, shares, errors, ratios, barrier(values - final, final - log_q),
+        tail_shape(ratios), efficiency, climb.num_evaluations,
     )  # fmt: skip
+
+
+def _shares(
+    log_ratios: np.ndarray, logs: np.ndarray, mode: np.ndarray, modes: int
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """The modes' shares of the target's mass, their standard errors, and the effective share."""
+    importance = np.exp(log_ratios - logsumexp(log_ratios))
+    joint = np.stack([logsumexp(logs[:, mode == k], axis=1) for k in range(modes)], axis=1)
+    inside = np.eye(modes)[np.argmax(joint, axis=1)]
+    shares = importance @ inside
+    errors = np.sqrt(importance**2 @ (inside - shares) ** 2)
+    return shares, errors, float(1 / np.sum(importance**2) / len(importance))
 
 
 def barrier(log_ratios: np.ndarray, log_weights: np.ndarray) -> float:
@@ -173,20 +221,20 @@ def barrier(log_ratios: np.ndarray, log_weights: np.ndarray) -> float:
     if not good.any():
         return float("inf")
     order = np.argsort(log_ratios[good])
-    ratios, weights = log_ratios[good][order], log_weights[good][order]
+    ratios, weights = np.maximum(log_ratios[good][order], LOWEST), log_weights[good][order]
     # Draws of the base at places that the target does not know count next to beta = 0 alone.
-    betas = np.linspace(0, 1, 41) ** 4
+    betas = np.r_[0.0, np.geomspace(1e-14, 1.0, 80)]
     rates = []
-    for beta in betas:
+    for beta in betas[1:]:
         logs = weights + beta * ratios
         w = np.exp(logs - logsumexp(logs))
         below = np.cumsum(w) - 0.5 * w
         # E |l - l'| = 2 E l (2 F(l) - 1), by ranks.
         rates.append(float(np.sum(w * ratios * (2 * below - 1))))
-    return float(np.trapezoid(rates, betas))
+    return float(np.trapezoid([rates[0], *rates], betas))
 
 
-def _log_density(wide: Any, points: np.ndarray) -> np.ndarray:
+def log_density(wide: Any, points: np.ndarray) -> np.ndarray:
     """The base at many points; in NumPy where it is known how, which compiles nothing."""
     if isinstance(wide, StudentMixture):
         return logsumexp(wide.log_components(points), axis=1)
@@ -197,5 +245,3 @@ def _log_density(wide: Any, points: np.ndarray) -> np.ndarray:
         return alike.log_components(points)[:, 0]
     return np.asarray(jax.jit(jax.vmap(wide))(points))
 
-
-__all__ = ["Reference", "find_reference", "replace"]

@@ -70,6 +70,32 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """A call of `sample` before its method is chosen; its options are not checked yet."""
+
+    problem: Problem | Target
+    densities: Densities
+    move: str | AbstractMove | None
+    options: Options
+    key: Key
+    progress: bool
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The method that was chosen by name, its move and options, and why, in a sentence.
+
+    `reference` is what was found of the modes, where the method does not take it as its base.
+    """
+
+    method: str
+    move: str | AbstractMove | None
+    options: Options
+    why: str
+    reference: Any = None
+
+
+@dataclass(frozen=True)
 class Shared:
     """What the stages of a run share. Methods add how their ladders and samplers are made.
 
@@ -137,7 +163,8 @@ class Method:
 
     `sampler` and `ladder` are the types that draw: a sampler built by hand of these types gets this
     method's report. `move` is the default move. `reads_rows` says that the method looks at a few
-    rows a step whatever the move, so that rows may stay in their files.
+    rows a step whatever the move, so that rows may stay in their files. `choose` is that of a method
+    which looks at a call, and at the methods that there are, and names the one that runs.
     """
 
     name: str
@@ -151,6 +178,7 @@ class Method:
     references: tuple[str, ...] = ()
     move: str = "hmc"
     reads_rows: bool = False
+    choose: Callable[[Asked, Mapping[str, "Method"]], Choice] | None = None
 
     def __post_init__(self):
         where = f"method {self.name!r}"

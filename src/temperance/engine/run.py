@@ -102,6 +102,7 @@ class Finished:
     """The draws, by name and leading with (draw, chain), and the sampler that drew them.
 
     `learnt` is what the draws were made with: parameters, and whatever warm-up has left.
+    `reference` is what was known of the modes beforehand, if they were hunted for.
     """
 
     draws: Draws
@@ -109,6 +110,7 @@ class Finished:
     sweeps_per_draw: int
     num_rows: int
     learnt: Any = None
+    reference: Any = None
 
     @property
     def num_draws(self) -> int:
@@ -137,6 +139,7 @@ def run(stages: Sequence[Stage], shared: Any, conductor: Conductor) -> Finished:
         shared.sweeps_per_draw,
         shared.call.densities.num_rows,
         carry[1],
+        shared.call.reference,
     )
 
 

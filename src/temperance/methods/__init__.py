@@ -13,6 +13,7 @@ from temperance.engine.run import Place, Stage
 from temperance.errors import ArgumentError, unknown_name
 from temperance.methods import (
     ais,
+    auto,
     bdmc,
     ee,
     gibbs_ct,
@@ -59,7 +60,7 @@ __all__ = [
 ]  # fmt: skip
 
 # In the order in which they are shown.
-BUILT_IN = (plain, pt, spt, tt, stt, joint_ct, gibbs_ct, st, ais, bdmc, smc, mint, mintee, ee)
+BUILT_IN = (auto, plain, pt, spt, tt, stt, joint_ct, gibbs_ct, st, ais, bdmc, smc, mint, mintee, ee)
 
 
 class Methods(dict[str, Method]):
@@ -96,7 +97,10 @@ def method_like(sampler: Any) -> Method:
     `plain`, whose report says what every run can say, where there is none.
     """
     ladders, samplers = type(sampler.ladder).__mro__, type(sampler).__mro__
-    fitting = [one for one in METHODS.values() if one.ladder in ladders and one.sampler in samplers]
+    fitting = [
+        one for one in METHODS.values()
+        if one.choose is None and one.ladder in ladders and one.sampler in samplers
+    ]  # fmt: skip
     return min(
         fitting,
         key=lambda one: (ladders.index(one.ladder), samplers.index(one.sampler)),

@@ -18,6 +18,7 @@ from temperance.problems.constrain import constrained_draws
 from temperance.problems.layout import Layout
 from temperance.problems.problem import Problem, Target
 from temperance.results.members import member_group
+from temperance.results.modes import GROUP, modes_group, with_bridge
 
 FORMAT = "temperance run"
 
@@ -38,11 +39,12 @@ def result_tree(
     constrain, shown = problem.constrain, position
     if constrain is not None:
         shown = constrained_draws(constrain, layout, draws["position"])
-    return to_datatree(
+    evidence = report.evidence(run)
+    tree = to_datatree(
         shown,
         report.stats(run),
         report.arrays(run),
-        report.evidence(run),
+        evidence if run.reference is None else with_bridge(evidence, run),
         problem.dims,
         problem.coords,
         attrs
@@ -58,6 +60,9 @@ def result_tree(
         None if constrain is None else position,
         _members(run, layout, problem),
     )
+    if run.reference is not None:
+        tree[GROUP] = type(tree)(modes_group(run, layout))
+    return tree
 
 
 def _members(run: Finished, layout: Layout, problem: Problem | Target) -> dict[str, np.ndarray]:

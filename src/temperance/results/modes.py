@@ -1,0 +1,197 @@
+"""The modes of a run: what the hunt knew of them, how often the chains were there, and evidence.
+
+The group `modes` of a tree has, by mode,
+
+    found             draws of the base whose climbs ended there
+    share, error      the share of the run's draws, and its standard error
+    entries           how often a chain's draws came from another mode
+    reference_share   the share by the reference's own draws and their ratios p / q, and its error
+    log_evidence      log Z of the mode alone, from the same ratios
+    center_<name>     where it is, variable by variable
+
+and in its attributes `num_draws`, `num_missed` and `bound`, for the sentence about what a further
+mode could hold. The reference's draws enter the target from the other side than the run's chains
+do, so that a bridge between the two (`bridge_sampling`) is an estimate of log Z of its own, and the
+two kinds of shares check each other.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from temperance.estimates.bridge_sampling import bridge_sampling
+from temperance.estimates.diagnostics import standard_error
+from temperance.estimates.weighted import weighted_mean
+from temperance.problems.layout import Layout
+
+GROUP, BRIDGE = "modes", "reference"
+# Ratios with heavier tails than this say nothing of shares.
+TRUSTED = 0.7
+# A mode of this share has to be visited; shares and evidence differ by this at least to be told.
+SEEN, APART, ERRORS = 0.02, 0.05, 4.0
+GAP = 0.1
+
+
+def modes_group(run: Any, layout: Layout) -> Any:
+    """The group of a finished run that was heated from, or compared with, a reference."""
+    import xarray as xr
+
+    reference, positions = run.reference, run.draws["position"]
+    chains, num_draws, dimension = positions.shape
+    mode = reference.assign(positions.reshape(-1, dimension)).reshape(chains, num_draws)
+    inside = (mode[..., None] == np.arange(reference.num_modes)).astype(float)
+    weights = run.draws.get("log_weight")
+    if weights is None:
+        share, error = inside.mean(axis=(0, 1)), standard_error(inside)
+        error = np.where(np.isfinite(error), error, 0.0)
+    else:
+        independent = "log_weight_base" not in run.draws
+        found = weighted_mean(inside, weights[..., -1], independent=independent)
+        share, error = found.value, found.error
+    entered = (mode[:, 1:] != mode[:, :-1])[..., None] * inside[:, 1:]
+    hunted = np.zeros(reference.num_modes)
+    hunted[: reference.hunt.num_modes] = reference.hunt.counts()
+    with np.errstate(divide="ignore"):
+        own = reference.log_zeta + np.log(reference.shares)
+    variables = {
+        "found": ("mode", hunted.astype(int)),
+        "share": ("mode", share),
+        "error": ("mode", error),
+        "entries": ("mode", entered.sum(axis=(0, 1)).astype(int)),
+        "reference_share": ("mode", reference.shares),
+        "reference_error": ("mode", reference.share_errors),
+        "log_evidence": ("mode", own),
+    }
+    for name, values in layout.split(reference.center).items():
+        axes = [f"{name}_axis_{i}" for i in range(values.ndim - 1)]
+        variables[f"center_{name}"] = (("mode", *axes), values)
+    hunt = reference.hunt
+    return xr.Dataset(
+        variables,
+        attrs={
+            "num_draws": hunt.num_draws,
+            "num_missed": hunt.num_missed,
+            "bound": hunt.bound,
+            "complete": int(hunt.complete),
+            "tail_shape": reference.shape,
+            "efficiency": reference.efficiency,
+            "num_evaluations": reference.num_evaluations,
+        },
+    )
+
+
+def with_bridge(evidence: dict[str, Any], run: Any) -> dict[str, Any]:
+    """The estimates of log Z, with the bridge between the reference's draws and the run's."""
+    if "log_weight" in run.draws or "lp" not in run.draws:
+        return evidence
+    positions = run.draws["position"]
+    log_q = run.reference.log_drawn(positions.reshape(-1, positions.shape[-1]))
+    found = bridge_sampling(
+        run.reference.log_ratios, run.draws["lp"] - log_q.reshape(positions.shape[:2])
+    )
+    new: dict[str, Any] = {
+        "estimator": (("estimator",), [BRIDGE]),
+        "log_evidence": (("estimator",), [found.value]),
+        "error": (("estimator",), [found.error]),
+    }
+    if not evidence:
+        return new
+    joined = {n: (d, [*v, *new[n][1]]) for n, (d, v) in evidence.items() if n in new}
+    for name, (dims, values) in evidence.items():
+        if name not in new:
+            steps = np.asarray(values, float)
+            joined[name] = (dims, np.concatenate([steps, np.full((1, *steps.shape[1:]), np.nan)]))
+    return joined
+
+
+def mode_table(tree: Any) -> Any:
+    """The modes of a run as a frame, largest share first; None without a hunt."""
+    if GROUP not in tree.children:
+        return None
+    group = tree[GROUP].dataset
+    frame = group[
+        ["share", "error", "reference_share", "log_evidence", "found", "entries"]
+    ].to_dataframe()
+    return frame.sort_values("share", ascending=False)
+
+
+def missed_sentence(tree: Any) -> str | None:
+    """What a further mode could hold, in words."""
+    if GROUP not in tree.children:
+        return None
+    attrs = tree[GROUP].attrs
+    lost = int(attrs["num_missed"])
+    words = (
+        f"a further mode would have to hold less than {attrs['bound']:.2g} of the base's mass (95 %): "
+        f"{int(attrs['num_draws'])} draws of the base were followed uphill"
+    )
+    return words + (f", and {lost} of them ended at no mode" if lost else "")
+
+
+def mode_notes(tree: Any) -> list[str]:
+    """What is known of the modes, as facts."""
+    sentence = missed_sentence(tree)
+    if sentence is None:
+        return []
+    attrs = tree[GROUP].attrs
+    found = [sentence]
+    if attrs["tail_shape"] > TRUSTED:
+        found.append(
+            f"the reference is thin in places (tail shape {attrs['tail_shape']:.2f} of the ratios to "
+            "it, which should be below 0.7): what follows from it alone is not used"
+        )
+    return found
+
+
+def mode_warnings(tree: Any) -> list[str]:
+    """Modes that were not visited, and estimates from both sides that do not agree."""
+    if GROUP not in tree.children:
+        return []
+    group = tree[GROUP].dataset
+    trusted = tree[GROUP].attrs["tail_shape"] < TRUSTED
+    share, error = group["share"].values, group["error"].values
+    known, its_error = group["reference_share"].values, group["reference_error"].values
+    found = []
+    for k in np.flatnonzero((share == 0) & (known > SEEN) & (known > 3 * its_error)):
+        found.append(
+            f"mode {k} ({_place(group, k)}) holds about {known[k]:.0%} of the mass by the "
+            "reference's own draws, and no chain visited it: give more warm-up, or more rungs"
+        )
+    gap = np.abs(share - known)
+    allowed = APART + ERRORS * np.hypot(error, its_error)
+    for k in np.flatnonzero((gap > allowed) & (share > 0)) if trusted else ():
+        found.append(
+            f"mode {k} ({_place(group, k)}) has {share[k]:.1%} of the draws, and "
+            f"{known[k]:.1%} of the mass by the reference's own draws: draw more, or warm up longer"
+        )
+    return found + _evidence_warnings(tree, trusted=trusted)
+
+
+def _evidence_warnings(tree: Any, *, trusted: bool) -> list[str]:
+    if "evidence" not in tree.children or not trusted:
+        return []
+    evidence = tree["evidence"].dataset
+    names = [str(name) for name in evidence["estimator"].values]
+    if BRIDGE not in names or len(names) < 2:
+        return []
+    values, errors = evidence["log_evidence"].values, evidence["error"].values
+    other = names.index(BRIDGE)
+    gap = abs(float(values[0] - values[other]))
+    if not gap > GAP + ERRORS * float(np.hypot(errors[0], errors[other])):
+        return []
+    return [
+        f"log evidence from the rungs and from a bridge to the reference differ by {gap:.2f}, beyond "
+        "their errors: one of them misses mass; draw more, or warm up longer"
+    ]
+
+
+def _place(group: Any, k: int) -> str:
+    """Where a mode is, in a few words."""
+    words = []
+    for name, array in group.data_vars.items():
+        if str(name).startswith("center_") and len(words) < 2:
+            values = np.ravel(array.values[k])[:3]
+            shown = ", ".join(f"{value:.3g}" for value in values)
+            more = ", ..." if np.size(array.values[k]) > 3 else ""
+            words.append(f"{str(name).removeprefix('center_')} = {shown}{more}")
+    return "; ".join(words)
