@@ -53,8 +53,8 @@ class Reference:
     estimates can be trusted) and `efficiency` the share of them that is effective.
     """
 
-    density: Mixture
-    drawn_from: Mixture
+    density: Mixture | StudentMixture
+    drawn_from: Mixture | StudentMixture
     parts: Parts
     mode: np.ndarray
     hunt: Hunt
@@ -95,8 +95,7 @@ class Reference:
 
     def log_drawn(self, points: np.ndarray) -> np.ndarray:
         """The log density that the draws behind `log_ratios` have, at points (n, d)."""
-        logs = [log_density(one, points) for one in self.drawn_from.components]
-        return logsumexp(np.stack(logs, axis=1) + self.drawn_from.log_weights, axis=1)
+        return log_density(self.drawn_from, points)
 
 
 def find_reference(
@@ -191,10 +190,9 @@ def _weighed(
         logs + np.log(np.r_[base_weight, (1 - base_weight) * parts.weights]), axis=1
     )
     shares, errors, efficiency = _shares(ratios, logs[:, 1:] + np.log(parts.weights), mode, modes)
-    earlier = StudentMixture(first[1:], parts.means, parts.scales, parts.dofs)
     return Reference(
-        Mixture([base_weight, 1 - base_weight], [wide, parts.mixture()]),
-        Mixture([first[0], 1 - first[0]], [wide, earlier]),
+        with_base(base_weight, wide, parts),
+        with_base(first[0], wide, parts._replace(weights=first[1:])),
         parts, mode, found, shares, errors, ratios, barrier(values - final, final - log_q),
         tail_shape(ratios), efficiency, climb.num_evaluations,
     )  # fmt: skip
@@ -234,14 +232,37 @@ def barrier(log_ratios: np.ndarray, log_weights: np.ndarray) -> float:
     return float(np.trapezoid([rates[0], *rates], betas))
 
 
-def log_density(wide: Any, points: np.ndarray) -> np.ndarray:
-    """The base at many points; in NumPy where it is known how, which compiles nothing."""
-    if isinstance(wide, StudentMixture):
-        return logsumexp(wide.log_components(points), axis=1)
+def with_base(weight: float, wide: Any, parts: Parts) -> Mixture | StudentMixture:
+    """The mixture of the base and the parts; one of t densities where the base is one as well."""
+    alone = _as_parts(wide)
+    weights = parts.weights / parts.weights.sum()
+    if alone is None:
+        return Mixture([weight, 1 - weight], [wide, parts._replace(weights=weights).mixture()])
+    both = Parts(*(np.concatenate(leaves) for leaves in zip(alone, parts, strict=True)))
+    return both._replace(weights=np.r_[weight, (1 - weight) * weights]).mixture()
+
+
+def _as_parts(wide: Any) -> Parts | None:
+    """A base as the one part of a mixture, if it is one."""
+    if isinstance(wide, StudentMixture) and len(wide.means) == 1:
+        scale = np.asarray(wide.factors)[0] @ np.asarray(wide.factors)[0].T
+        dofs = np.asarray(wide.dofs)
+        return Parts(np.ones(1), np.asarray(wide.means), scale[None], dofs)
     if isinstance(wide, Gaussian):
         factor = np.asarray(wide.factor, float)
         scale = np.diag(factor**2) if factor.ndim == 1 else factor @ factor.T
-        alike = StudentMixture([1.0], np.asarray(wide.mean, float)[None], scale[None], [np.inf])
-        return alike.log_components(points)[:, 0]
-    return np.asarray(jax.jit(jax.vmap(wide))(points))
+        return Parts(np.ones(1), np.asarray(wide.mean, float)[None], scale[None], np.array([np.inf]))
+    return None
+
+
+def log_density(base: Any, points: np.ndarray) -> np.ndarray:
+    """A base at many points; in NumPy where it is known how, which compiles nothing."""
+    alone = _as_parts(base)
+    mixture = base if isinstance(base, StudentMixture) else alone and alone.mixture()
+    if mixture is not None:
+        return logsumexp(mixture.log_components(points), axis=1)
+    if isinstance(base, Mixture):
+        logs = [log_density(one, points) for one in base.components]
+        return logsumexp(np.stack(logs, axis=1) + np.asarray(base.log_weights), axis=1)
+    return np.asarray(jax.jit(jax.vmap(base))(points))
 
