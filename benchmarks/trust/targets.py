@@ -617,10 +617,9 @@ def labels(rng: np.random.Generator) -> Case:
         weights, sds = np.full(3, 1 / 3), np.full(3, rng.uniform(2, 3.5))
     center, spread = 21.0, 10.0
     log_z, below = mixture_of_galaxies(weights, sds, center, spread)
-    # The mean of the first component is left of the threshold about as often as right of it.
     thresholds = np.linspace(12, 30, 181)
     chances = below(thresholds)
-    best = int(np.argmin(np.abs(chances - 0.5)))
+    best = int(np.argmin(np.abs(chances - rng.uniform(0.3, 0.7))))
     threshold, probability = float(thresholds[best]), float(chances[best])
 
     def terms(x, data):
