@@ -54,6 +54,19 @@ class Case:
     def dimension(self) -> int:
         return self.base.dimension
 
+    def log_density(self, x: Any) -> Any:
+        """Log of prior times likelihood, or of the target, not normalised."""
+        if isinstance(self.target, tp.Problem):
+            rows = jnp.sum(self.target.terms(x, self.target.data))
+            return self.target.log_prior(x) + rows
+        return self.target.log_density(x)
+
+    def log_likelihood(self, x: Any) -> Any:
+        """What the base is multiplied by, for samplers that speak of a prior and a likelihood."""
+        if isinstance(self.target, tp.Problem):
+            return jnp.sum(self.target.terms(x, self.target.data))
+        return self.target.log_density(x) - self.base(x)
+
 
 def random_case(seed: int) -> Case:
     """The case of a seed, the same on every machine."""
