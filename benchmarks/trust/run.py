@@ -118,7 +118,7 @@ def main():
     parser.add_argument(
         "--again", action="store_true", help="measure also what the CSV already has"
     )
-    parser.add_argument("--max-seconds", type=int, default=600, help="for one run; 0 for no limit")
+    parser.add_argument("--max-seconds", type=int, default=300, help="for one run; 0 for no limit")
     parser.add_argument("--out", type=Path, default=OUT, help="the CSV; the table goes beside it")
     arguments = parser.parse_args()
 

@@ -66,7 +66,7 @@ def rate(count, of):
     if not of:
         return "0 of 0"
     low, high = interval(count, of)
-    return f"{count} of {of}: {count / of:.1%} ({low:.1%} to {high:.1%})"
+    return f"{count} of {of} ({100 * low:.1f} to {100 * high:.1f} %)"
 
 
 def counts(rows):

@@ -1,7 +1,8 @@
 """BlackJAX: adaptive tempered SMC with an HMC kernel, the whole run compiled as one loop.
 
 10,000 particles, target ESS 0.5, five moves of ten leapfrog steps at each temperature. The metric is the particles'
-variances, and the step size follows the acceptance rate to 0.7. It gives no warnings.
+variances, and the step size follows the acceptance rate to 0.7. Outside of the support the log likelihood is -1e10 in
+place of -inf, without which no first temperature keeps half of the particles. It gives no warnings.
 """
 
 import blackjax
@@ -19,12 +20,12 @@ NUM_LEAPFROG = 10
 TARGET_ESS = 0.5
 ACCEPTANCE = 0.7
 MOST_STEPS = 1000
+LOWEST = -1e10
 
 
 def run(case, seed):
     def log_likelihood(x):
-        # Zero times -inf is not a number, at temperature zero.
-        return jnp.maximum(case.log_likelihood(x), -1e300)
+        return jnp.maximum(case.log_likelihood(x), LOWEST)
 
     def step(carry):
         key, state, log_z, step_size, num_steps = carry
