@@ -9,8 +9,8 @@ Families take turns with the seed. A probability that is wrong by 0.1, or a log 
 wrong by 0.25, means that a mode, a tail or the evidence was missed, and not that draws were few.
 The base covers the target: no mode lies further than two or three of its standard deviations out.
 
-"Exact" is a formula, or a quadrature whose error is below 1e-6. Every family but the two with
-rows has exact draws too, which the tests use. A component s times narrower than the others in d
+"Exact" is a formula, or a quadrature whose error is below 1e-6. All but `labels` and the t
+rows of `conflict` have exact draws too, which the tests use. A component s times narrower than the others in d
 dimensions has d log s of at most 12 in mixtures, since no sampler finds a basin of nearly no mass.
 """
 
