@@ -7,7 +7,8 @@
 
 Families take turns with the seed. A probability that is wrong by 0.1, or a log evidence that is
 wrong by 0.25, means that a mode, a tail or the evidence was missed, and not that draws were few.
-The base covers the target: no mode lies further than two or three of its standard deviations out.
+The base covers the target: no mode lies further than two or three of its standard deviations out,
+except in `conflict`, where it is a prior that is far off.
 
 "Exact" is a formula, or a quadrature whose error is below 1e-6. All but `labels` and the t
 rows of `conflict` have exact draws too, which the tests use. A component s times narrower than the others in d
