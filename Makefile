@@ -49,6 +49,7 @@ bench: $(READY_ALL) ## benchmarks, alone and beside other samplers
 	$(BIN)/python benchmarks/fast_gaussian_process/run.py
 	$(BIN)/python benchmarks/crosscat/run.py
 	$(BIN)/python benchmarks/peers/run.py
+	$(BIN)/python benchmarks/trust/run.py
 
 studies: $(READY_ALL) ## every paper's tables and figures again
 	@set -e; shopt -s nullglob; for study in studies/*/run.py; do echo "== $$study"; $(BIN)/python $$study; done

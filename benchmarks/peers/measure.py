@@ -7,18 +7,17 @@ thread, and the child processes that have ended.
 import importlib
 import importlib.metadata
 import json
-import os
 import sys
 import time
 from contextlib import redirect_stdout
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))
+
+from processes import cpu_seconds
 
 # Away from the seeds measured, so that the first run is of no use to them.
 FIRST_SEED = 10_000
-
-
-def cpu_seconds():
-    t = os.times()
-    return time.process_time() + t.children_user + t.children_system
 
 
 def measure(name, seeds):

@@ -9,32 +9,19 @@ run goes on from there; one that fails is reported with its last line of error a
 """
 
 import argparse
-import json
-import os
 import platform
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-# What machine this is, is known one floor up.
+# What machine this is, and how processes are run, is known one floor up.
 sys.path.append(str(Path(__file__).parents[1]))
 
 from environments import HERE, interpreter
+from processes import json_rows
 from rich.console import Console
 from roster import ROSTER
 from run_facts import machine
 from table import draw, errors, markdown, read, summarise, write
-
-# One thread for NumPy's linear algebra: ten dimensions gain nothing from more, and idle ones are charged as CPU time.
-# No cache of compiled programs on disk, so that the first run means the same for everyone.
-SETTINGS = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "JAX_PLATFORMS": "cpu",
-    "JAX_ENABLE_COMPILATION_CACHE": "false",
-}
 
 
 def measured(name, seeds, max_seconds, say):
@@ -42,28 +29,11 @@ def measured(name, seeds, max_seconds, say):
     say("setting up")
     python = interpreter(ROSTER[name].environment)
     command = [python, "-W", "ignore", str(HERE / "measure.py"), name, *map(str, seeds)]
-    if max_seconds:
-        command = ["timeout", str(max_seconds), *command]
     rows = []
     say("first run")
-    with tempfile.TemporaryFile("w+") as log:
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ | SETTINGS
-        ) as process:
-            for line in process.stdout:
-                if not line.startswith("{"):
-                    continue
-                rows.append(json.loads(line))
-                say(f"seed {min(len(rows), len(seeds))} of {len(seeds)}")
-        if process.returncode:
-            log.seek(0)
-            lines = log.read().strip().splitlines()
-            timed_out = max_seconds and process.returncode == 124
-            raise RuntimeError(
-                f"stopped after {max_seconds} s"
-                if timed_out
-                else (lines or ["no message"])[-1].strip()
-            )
+    for row in json_rows(command, max_seconds):
+        rows.append(row)
+        say(f"seed {min(len(rows), len(seeds))} of {len(seeds)}")
     first, *rest = rows
     where = f"{machine()}, Python {platform.python_version()}"
     return [

@@ -1,11 +1,11 @@
 """What the runs amount to: a CSV with one row a run, a Markdown table and a picture with one entry a sampler."""
 
-import csv
 import math
 import statistics
 from typing import NamedTuple
 
 import problem
+from processes import read_rows, write_rows
 from roster import ROSTER, settings
 
 COLUMNS = [
@@ -40,33 +40,13 @@ class Result(NamedTuple):
 
 
 def read(path):
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
-        row.update({name: float(row[name] or "nan") for name in NUMBERS})
-    return rows
+    return read_rows(path, NUMBERS)
 
 
 def write(path, rows):
     order = list(ROSTER)
     rows = sorted(rows, key=lambda row: (order.index(row["sampler"]), row.get("seed", 0)))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Written beside and moved over, so that an interruption cannot leave half a table.
-    partial = path.with_suffix(".partial")
-    with partial.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({name: _cell(row.get(name, "")) for name in COLUMNS})
-    partial.replace(path)
-
-
-def _cell(value):
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.6g}"
-    return value
+    write_rows(path, COLUMNS, rows)
 
 
 def errors(weight, log_z):
