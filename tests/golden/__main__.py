@@ -54,7 +54,7 @@ def told(tree: Any) -> dict[str, Any]:
     if "evidence" in tree.children:
         found["log evidence"] = [float(value).hex() for value in tp.log_evidence(tree)]
     said = tp.summary(tree)
-    found["warnings"] = said.warnings
+    found["warnings"], found["notes"] = said.warnings, said.notes
     found["table"] = digest(said.table.to_csv())
     facts = {name: str(value) for name, value in said.facts.items() if name not in TIMES}
     return found | {f"fact {name}": value for name, value in facts.items()}

@@ -1,4 +1,7 @@
-"""Whether to believe a run: a table, the ladder's facts, and warnings in words.
+"""Whether to believe a run: a table, the ladder's facts, and warnings and notes in words.
+
+A warning says why not to trust the run yet. A note is a fact that is worth knowing: the draws are
+right with it.
 
 The table is ArviZ's (rank-normalised split R-hat, bulk and tail ESS; Vehtari et al. 2021) with
 paper 1's between-chain R-hat and ESS beside it: those see chains that disagree and nothing else,
@@ -6,6 +9,7 @@ and with a handful of chains they are very noisy (diagnostics.py says how noisy)
 """
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -19,28 +23,34 @@ RHAT, ESS_PER_CHAIN = 1.01, 100
 
 @dataclass(frozen=True)
 class Summary:
-    """`table` by variable, `facts` of the run by name, `warnings` as sentences."""
+    """`table` by variable, `facts` of the run by name, `warnings` and `notes` as sentences.
+
+    A warning says why not to trust the run yet, and what to do. A note is no reason for distrust.
+    """
 
     table: Any
     facts: dict[str, Any]
     warnings: list[str]
+    notes: list[str]
 
     def __str__(self) -> str:
-        """The table, the facts and the warnings, for a terminal."""
+        """The table, the facts, the warnings and the notes, for a terminal."""
         facts = "\n".join(f"  {name}: {_show(value)}" for name, value in self.facts.items())
         text = f"{self.table.to_string(float_format=lambda v: f'{v:.4g}')}\n\n{facts}"
-        if not self.warnings:
-            return f"{text}\n\nNo warnings."
-        return text + "\n\n" + "\n".join(f"Warning: {words}" for words in self.warnings)
+        said = [f"Warning: {words}" for words in self.warnings] or ["No warnings."]
+        said += [f"Note: {words}" for words in self.notes]
+        return text + "\n\n" + "\n".join(said)
 
     def _repr_html_(self) -> str:
-        items = "".join(f"<li>{words}</li>" for words in self.warnings)
-        facts = "".join(f"<li>{n}: {_show(v)}</li>" for n, v in self.facts.items())
-        return f"{self.table.to_html()}<ul>{facts}</ul><b>Warnings</b><ul>{items}</ul>"
+        facts = [f"{name}: {_show(value)}" for name, value in self.facts.items()]
+        said = "<b>Warnings</b>" + _items(self.warnings or ["No warnings."])
+        if self.notes:
+            said += "<b>Notes</b>" + _items(self.notes)
+        return self.table.to_html() + _items(facts) + said
 
 
 def summary(tree: Any) -> Summary:
-    """ArviZ's table, round trips, barrier and swap rates, and warnings in words."""
+    """ArviZ's table, round trips, barrier and swap rates, and warnings and notes in words."""
     report = report_of(tree.attrs)
     table = weighted_table(tree) if report.weighted else equal_table(tree)
     facts = _facts(tree) | report.facts(tree)
@@ -48,12 +58,15 @@ def summary(tree: Any) -> Summary:
     if tree.attrs.get("stopped") in ("interrupted", "max_seconds"):
         found.append(f"the run stopped early ({tree.attrs['stopped']}): {facts['chains x draws']}")
     found += report.warnings(tree)
+    notes = report.notes(tree) + _support_notes(tree)
+    if tree.attrs.get("stopped") == "target_ess":
+        notes.append(f"the run stopped at the effective size asked for: {facts['chains x draws']}")
     if "method" in tree.attrs and known_method(tree.attrs) is None:
         found.append(
             f"method {tree.attrs['method']!r} is not registered here, so that its own facts "
             "and warnings are missing; import the file that registers it"
         )
-    return Summary(table, facts, found + _support_warnings(tree))
+    return Summary(table, facts, found, notes)
 
 
 def equal_table(tree: Any) -> Any:
@@ -116,7 +129,7 @@ def _chain_warnings(tree: Any, table: Any, what_to_do: str) -> list[str]:
     return found
 
 
-def _support_warnings(tree: Any) -> list[str]:
+def _support_notes(tree: Any) -> list[str]:
     lost = tree.attrs.get("num_impossible", 0.0)
     if not lost:
         return []
@@ -127,6 +140,10 @@ def _support_warnings(tree: Any) -> list[str]:
         "coordinates help"
     )
     return [words]
+
+
+def _items(sentences: list[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(words)}</li>" for words in sentences) + "</ul>"
 
 
 def _show(value: Any) -> str:
