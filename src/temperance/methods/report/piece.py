@@ -53,13 +53,14 @@ class Piece:
 class Report:
     """Pieces in the order in which their warnings and notes are said.
 
-    `work` counts what a run evaluated. `weighted` says that draws have weights, and
-    `if_chains_disagree` what to do where they do.
+    `count` counts what a run evaluated. `weighted` says that draws have weights, `serial` that each
+    draw of a chain comes from the one before, and `if_chains_disagree` what to do where they do.
     """
 
     pieces: Sequence[Piece]
     count: Callable[[Any], Mapping[str, float]] = all_rows
     weighted: bool = False
+    serial: bool = True
     if_chains_disagree: str = "warm up longer, or heat further if the posterior has several modes"
 
     def stats(self, run: Any) -> dict[str, np.ndarray]:
