@@ -28,7 +28,7 @@ FEWEST_DRAWS = 1000
 
 
 class End(NamedTuple):
-    """An end of coordinate `variable`: acceptance and divergent draws there, and acceptance usually.
+    """An end of coordinate `variable`: acceptance and divergences there, and the usual acceptance.
 
     `sign` is -1 at the low end and 1 at the high one.
     """

@@ -64,7 +64,10 @@ def summary(tree: Any) -> Summary:
     )
     found = chains.warnings()
     if tree.attrs.get("stopped") in ("interrupted", "max_seconds"):
-        found.append(f"the run stopped early ({tree.attrs['stopped']}): {facts['chains x draws']}")
+        found.append(
+            f"the run stopped early ({tree.attrs['stopped']}): {facts['chains x draws']} draws; "
+            "go on from its checkpoint, or see whether the effective sizes are enough"
+        )
     found += report.warnings(tree)
     notes = chains.notes() + report.notes(tree) + _support_notes(tree)
     if tree.attrs.get("stopped") == "target_ess":
