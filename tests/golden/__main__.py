@@ -4,9 +4,10 @@
     python -m tests.golden compare OLD NEW           what differs between two such files
     make golden BASE=<commit>                        both, for a commit and the working tree
 
-Of each case the file has a SHA-256 of the values of every array, the log evidence, and the warnings
-and facts of the summary. The bits of a draw depend on the machine and on the versions of what is
-installed, so that two files are compared only if one machine has made them on one day.
+Of each case the file has a SHA-256 of the values of every array, the log evidence, and the
+warnings, notes and facts of the summary. The bits of a draw depend on the machine and on the
+versions of what is installed, so that two files are compared only if one machine has made them on
+one day.
 """
 
 import hashlib
@@ -55,6 +56,7 @@ def told(tree: Any) -> dict[str, Any]:
         found["log evidence"] = [float(value).hex() for value in tp.log_evidence(tree)]
     said = tp.summary(tree)
     found["warnings"] = said.warnings
+    found["notes"] = getattr(said, "notes", [])  # older sources have none
     found["table"] = digest(said.table.to_csv())
     facts = {name: str(value) for name, value in said.facts.items() if name not in TIMES}
     return found | {f"fact {name}": value for name, value in facts.items()}

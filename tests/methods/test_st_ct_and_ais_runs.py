@@ -135,7 +135,7 @@ def test_a_chain_that_never_travels_is_told():
         far, method="gibbs-ct", num_draws=20, num_warmup=0, log_zeta=LOG_Z, progress=False
     )
     words = " ".join(tp.summary(tree).warnings)
-    assert "from the base to the target and back" in words
+    assert "round trips from base to target and back" in words
 
 
 @pytest.mark.slow

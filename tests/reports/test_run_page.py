@@ -44,7 +44,7 @@ def test_a_page_stands_alone_and_says_what_the_summary_says(trees, method: str, 
     html = path.read_text(encoding="utf-8")
     assert_alone(html)
     said = tp.summary(saved)
-    for words in said.warnings:
+    for words in said.warnings + said.notes:
         assert page.escape(words[1:]) in html
     for name in said.table.index:
         assert str(name) in html
@@ -77,6 +77,11 @@ def test_text_is_escaped():
 def test_no_warnings_is_said_too():
     assert "No warnings" in page.warnings([])
     assert "<li>Chains disagree.</li>" in page.warnings(["chains disagree"])
+
+
+def test_notes_are_said_apart_and_only_if_there_are_any():
+    assert page.notes([]) == ""
+    assert "<li>The base has no moments.</li>" in page.notes(["the base has no moments"])
 
 
 def test_many_variables_show_those_that_disagree_most(trees):

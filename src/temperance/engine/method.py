@@ -6,7 +6,7 @@ Everything that is special about a method is in one record, made in one file:
     prepare     from a checked call to what the stages share: the base, how ladders and samplers are
                 made. Whatever can be wrong with the call is found here, before anything is compiled
     stages      what the run does, in order (run.py)
-    report      what the result tells: arrays, facts, warnings, log evidence, work
+    report      what the result tells: arrays, facts, warnings, notes, log evidence, work
 
 A method that lacks a part is refused when it is made, and one under a taken name when it is
 registered: an unknown or incomplete method never runs as another one.
@@ -194,7 +194,7 @@ class Method:
                 raise ArgumentError(f"{where}: stages: wanted Stages, got {stage!r}")
         if not self.stages or not self.stages[-1].draws:
             raise ArgumentError(f"{where}: stages: the last one has to be one that draws")
-        parts = ("arrays", "stats", "evidence", "facts", "warnings", "work", "pictures")
+        parts = ("arrays", "stats", "evidence", "facts", "warnings", "notes", "work", "pictures")
         missing = [part for part in parts if not hasattr(self.report, part)]
         if missing:
             raise ArgumentError(

@@ -40,9 +40,8 @@ from temperance.errors import ArgumentError
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-BoolArray = npt.NDArray[np.bool_]
 
-_FEWEST_DRAWS = 4
+FEWEST_DRAWS = 4
 # How far from all draws a replica is that they do not know of, in ranges of theirs; their range is
 # this many standard deviations at least; and the hottest rung that is asked.
 FAR, TAIL, COLD = 2.0, 4.0, 0.25
@@ -74,7 +73,7 @@ def autocovariance(series: npt.ArrayLike) -> FloatArray:
     `series` is (chain, draw, ...), and so is what comes back with lags in place of draws.
     """
     values = _series(series)
-    power, size = _power(values)
+    power, size = power_spectrum(values)
     return np.fft.irfft(power, size, axis=1)[:, : values.shape[1]] / values.shape[1]
 
 
@@ -136,7 +135,7 @@ def rhat_live(series: npt.ArrayLike) -> FloatArray:
 
     Infinite where every half chain is stuck at another value, NaN where nothing ever moved.
     """
-    return _potential_scale_reduction(_spread(_halves(_series(series))))
+    return _potential_scale_reduction(spread_of(halves(_series(series))))
 
 
 def rhat_between(draws: npt.ArrayLike) -> FloatArray:
@@ -146,7 +145,7 @@ def rhat_between(draws: npt.ArrayLike) -> FloatArray:
     independent draws in 3 chains it is below 1 in 63 % of runs. It is blind to a drift that all
     chains share; `rhat_live` is not. Needs two chains.
     """
-    return _potential_scale_reduction(_spread(_several_chains(draws)))
+    return _potential_scale_reduction(spread_of(_several_chains(draws)))
 
 
 def ess_between(draws: npt.ArrayLike) -> FloatArray:
@@ -157,7 +156,7 @@ def ess_between(draws: npt.ArrayLike) -> FloatArray:
     ranges from 0.34 to 20 (5 to 95 %). To measure a run use `effective_size`. Needs two chains.
     """
     values = _several_chains(draws)
-    spread = _spread(values)
+    spread = spread_of(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.minimum(1.0, spread.pooled / spread.between)
     return np.asarray(values.shape[0] * values.shape[1] * share)
@@ -226,20 +225,21 @@ def _several_chains(draws: npt.ArrayLike) -> FloatArray:
     return values
 
 
-def _power(values: FloatArray) -> tuple[FloatArray, int]:
+def power_spectrum(values: FloatArray) -> tuple[FloatArray, int]:
     """The power spectrum of each centred chain, padded so that no lag wraps around."""
     size = 1 << (2 * values.shape[1] - 1).bit_length()
     spectrum = np.fft.rfft(values - values.mean(axis=1, keepdims=True), size, axis=1)
     return spectrum.real**2 + spectrum.imag**2, size
 
 
-def _halves(values: FloatArray) -> FloatArray:
+def halves(values: FloatArray) -> FloatArray:
     """Every chain as two; the draw in the middle of an odd number is left out."""
     half = values.shape[1] // 2
     return np.concatenate([values[:, :half], values[:, values.shape[1] - half :]])
 
 
-def _spread(values: FloatArray) -> _Spread:
+def spread_of(values: FloatArray) -> _Spread:
+    """Variances within and between chains (chain, draw, ...), and of all of them together."""
     num_chains, num_draws = values.shape[:2]
     if num_draws < 2 or num_chains < 2:
         nothing = np.full(values.shape[2:], np.nan)
@@ -257,25 +257,25 @@ def _potential_scale_reduction(spread: _Spread) -> FloatArray:
 def _tau(values: FloatArray) -> _Tau:
     """The autocorrelation time of the mean, over half chains, with Geyer's monotone sequence."""
     num_draws = values.shape[0] * values.shape[1]
-    if values.shape[1] < _FEWEST_DRAWS:
+    if values.shape[1] < FEWEST_DRAWS:
         nothing = np.full(values.shape[2:], np.nan)
         return _Tau(nothing, nothing, nothing, num_draws)
-    parts = _halves(values)
+    parts = halves(values)
     num_parts, length = parts.shape[:2]
-    spread = _spread(parts)
-    power, size = _power(parts)
+    spread = spread_of(parts)
+    power, size = power_spectrum(parts)
     # The inverse transform is linear, so averaging spectra first saves one of them a chain.
     covariance = np.fft.irfft(power.mean(axis=0), size, axis=0)[:length] / length
     with np.errstate(divide="ignore", invalid="ignore"):
         rho = 1.0 - (spread.within - covariance) / spread.pooled
     rho[0] = 1.0
-    tau, num_lags = _initial_monotone(rho)
+    tau, num_lags = initial_monotone(rho)
     # Antithetic series may be summed to almost nothing by noise alone; this is ArviZ's floor.
     tau = np.maximum(tau, 1.0 / np.log10(num_parts * length))
     return _Tau(spread.pooled, np.where(spread.pooled > 0.0, tau, 1.0), num_lags, num_draws)
 
 
-def _initial_monotone(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
+def initial_monotone(rho: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Geyer's estimate of 1 + 2 sum rho(t), and the largest lag in it."""
     num_pairs = rho.shape[0] // 2
     even = rho[0 : 2 * num_pairs : 2]

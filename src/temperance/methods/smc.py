@@ -409,7 +409,12 @@ METHOD = Method(
     options=Options,
     prepare=prepare,
     stages=(Temper(), Particles()),
-    report=Report((Draws(), Descent(), IslandEvidence()), work, if_chains_disagree=MORE_PARTICLES),
+    report=Report(
+        (Draws(), Descent(), IslandEvidence()),
+        work,
+        serial=False,
+        if_chains_disagree=MORE_PARTICLES,
+    ),
     sampler=SequentialMonteCarlo,
     ladder=AbstractLadder,
     references=("delmoral2006", "dau2022", "zhou2016", "douc2005"),

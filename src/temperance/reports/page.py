@@ -90,6 +90,15 @@ def warnings(sentences: Sequence[str]) -> str:
     return f'<ul class="warnings">{items}</ul>'
 
 
+def notes(sentences: Sequence[str]) -> str:
+    """Notes, under a word that says so; nothing if there are none."""
+    if not sentences:
+        return ""
+    items = "".join(f"<li>{escape(words[:1].upper() + words[1:])}.</li>" for words in sentences)
+    lead = paragraph("Notes, which are no reason for distrust:", "note")
+    return f'{lead}<ul class="note">{items}</ul>'
+
+
 def code(text: str) -> str:
     """Text as it stands."""
     return f"<pre>{escape(text)}</pre>"

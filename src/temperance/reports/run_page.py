@@ -7,7 +7,16 @@ import numpy as np
 from temperance import __version__
 from temperance.methods import report_of
 from temperance.reports import run_figures as figures
-from temperance.reports.page import code, page, paragraph, picture, section, table, warnings
+from temperance.reports.page import (
+    code,
+    notes,
+    page,
+    paragraph,
+    picture,
+    section,
+    table,
+    warnings,
+)
 from temperance.results.cite import cite
 from temperance.results.summary import Summary, summary
 
@@ -25,7 +34,7 @@ def run_page(tree: Any) -> str:
         f"in {attrs.get('seconds', float('nan')):.1f} s, seed {attrs.get('seed', '?')}."
     )
     sections = [
-        section("Should I believe it?", warnings(said.warnings)),
+        section("Should I believe it?", warnings(said.warnings), notes(said.notes)),
         section("The posterior", _table(said), _marginals(tree)),
         *_tempering(tree),
         *_evidence(tree),

@@ -1,59 +1,83 @@
-"""Whether to believe a run: a table, the ladder's facts, and warnings in words.
+"""Whether to believe a run: a table, the ladder's facts, and warnings and notes in words.
 
-The table is ArviZ's (rank-normalised split R-hat, bulk and tail ESS; Vehtari et al. 2021) with
-paper 1's between-chain R-hat and ESS beside it: those see chains that disagree and nothing else,
-and with a handful of chains they are very noisy (diagnostics.py says how noisy).
+A warning says why not to trust the run yet. A note is a fact that is worth knowing: the draws are
+right with it.
+
+The table is ArviZ's (rank-normalised split R-hat, bulk and tail ESS; Vehtari et al. 2021). Beside
+it stand `r_hat_chance`, how likely chains that agree are as far apart (estimates/agreement.py), and
+paper 1's between-chain R-hat and ESS: those see chains that disagree and nothing else, and with a
+handful of chains they are very noisy (diagnostics.py says how noisy).
 """
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 
+from temperance.estimates.agreement import agreement
 from temperance.estimates.diagnostics import ess_between, rhat_between
 from temperance.methods import known_method, report_of
+from temperance.results.chain_checks import Chains
 from temperance.results.weighted_table import weighted_table
-
-RHAT, ESS_PER_CHAIN = 1.01, 100
 
 
 @dataclass(frozen=True)
 class Summary:
-    """`table` by variable, `facts` of the run by name, `warnings` as sentences."""
+    """`table` by variable, `facts` of the run by name, `warnings` and `notes` as sentences.
+
+    A warning says why not to trust the run yet, and what to do. A note is no reason for distrust.
+    """
 
     table: Any
     facts: dict[str, Any]
     warnings: list[str]
+    notes: list[str]
 
     def __str__(self) -> str:
-        """The table, the facts and the warnings, for a terminal."""
+        """The table, the facts, the warnings and the notes, for a terminal."""
         facts = "\n".join(f"  {name}: {_show(value)}" for name, value in self.facts.items())
         text = f"{self.table.to_string(float_format=lambda v: f'{v:.4g}')}\n\n{facts}"
-        if not self.warnings:
-            return f"{text}\n\nNo warnings."
-        return text + "\n\n" + "\n".join(f"Warning: {words}" for words in self.warnings)
+        said = [f"Warning: {words}" for words in self.warnings] or ["No warnings."]
+        said += [f"Note: {words}" for words in self.notes]
+        return text + "\n\n" + "\n".join(said)
 
     def _repr_html_(self) -> str:
-        items = "".join(f"<li>{words}</li>" for words in self.warnings)
-        facts = "".join(f"<li>{n}: {_show(v)}</li>" for n, v in self.facts.items())
-        return f"{self.table.to_html()}<ul>{facts}</ul><b>Warnings</b><ul>{items}</ul>"
+        facts = [f"{name}: {_show(value)}" for name, value in self.facts.items()]
+        said = "<b>Warnings</b>" + _items(self.warnings or ["No warnings."])
+        if self.notes:
+            said += "<b>Notes</b>" + _items(self.notes)
+        return self.table.to_html() + _items(facts) + said
 
 
 def summary(tree: Any) -> Summary:
-    """ArviZ's table, round trips, barrier and swap rates, and warnings in words."""
+    """ArviZ's table, round trips, barrier and swap rates, and warnings and notes in words."""
     report = report_of(tree.attrs)
     table = weighted_table(tree) if report.weighted else equal_table(tree)
     facts = _facts(tree) | report.facts(tree)
-    found = _chain_warnings(tree, table, report.if_chains_disagree)
+    chains = Chains(
+        tree,
+        table,
+        serial=report.serial,
+        weighted=report.weighted,
+        remedy=report.if_chains_disagree,
+    )
+    found = chains.warnings()
     if tree.attrs.get("stopped") in ("interrupted", "max_seconds"):
-        found.append(f"the run stopped early ({tree.attrs['stopped']}): {facts['chains x draws']}")
+        found.append(
+            f"the run stopped early ({tree.attrs['stopped']}): {facts['chains x draws']} draws; "
+            "go on from its checkpoint, or see whether the effective sizes are enough"
+        )
     found += report.warnings(tree)
+    notes = chains.notes() + report.notes(tree) + _support_notes(tree)
+    if tree.attrs.get("stopped") == "target_ess":
+        notes.append(f"the run stopped at the effective size asked for: {facts['chains x draws']}")
     if "method" in tree.attrs and known_method(tree.attrs) is None:
         found.append(
             f"method {tree.attrs['method']!r} is not registered here, so that its own facts "
             "and warnings are missing; import the file that registers it"
         )
-    return Summary(table, facts, found + _support_warnings(tree))
+    return Summary(table, facts, found, notes)
 
 
 def equal_table(tree: Any) -> Any:
@@ -62,6 +86,8 @@ def equal_table(tree: Any) -> Any:
 
     table = summary_table(tree)
     posterior = tree["posterior"].dataset
+    agree = [np.ravel(agreement(array.values).chance) for array in posterior.data_vars.values()]
+    table["r_hat_chance"] = np.concatenate(agree)
     between = {"rhat_between": rhat_between, "ess_between": ess_between}
     if posterior.sizes["chain"] > 1 and posterior.sizes["draw"] > 1:
         for name, measure in between.items():
@@ -86,47 +112,21 @@ def _facts(tree: Any) -> dict[str, Any]:
     return facts
 
 
-def _chain_warnings(tree: Any, table: Any, what_to_do: str) -> list[str]:
-    found = []
-    chains = tree["posterior"].sizes["chain"]
-    if chains == 1:
-        found.append("one chain cannot be compared with another: run at least four")
-    column = "r_hat" if "r_hat" in table else "rhat"
-    if column in table:
-        worst = table[column].astype(float)
-        if (worst > RHAT).any():
-            found.append(
-                f"chains disagree: R-hat of {worst.idxmax()} is {worst.max():.3f} (want below "
-                f"{RHAT}); {what_to_do}"
-            )
-    weighted = "ess" in table
-    least = table["ess" if weighted else "ess_bulk"].astype(float)
-    if (least < ESS_PER_CHAIN * chains).any():
-        found.append(
-            f"few independent draws: {'' if weighted else 'bulk '}ESS of {least.idxmin()} is "
-            f"{least.min():.0f} (want "
-            f"{ESS_PER_CHAIN * chains}); draw more"
-        )
-    divergent = int(tree["sample_stats"]["diverging"].sum())
-    if divergent:
-        found.append(
-            f"{divergent} divergent trajectories at the target: the step is too long somewhere; "
-            "raise target_acceptance, or write the model in other coordinates"
-        )
-    return found
-
-
-def _support_warnings(tree: Any) -> list[str]:
+def _support_notes(tree: Any) -> list[str]:
     lost = tree.attrs.get("num_impossible", 0.0)
     if not lost:
         return []
     words = (
         f"{lost:.0f} proposals, in {tree.attrs.get('num_evaluations', 0.0):.3g} evaluations, ended "
         "where the log density is -inf: outside of the support, or where a covariance matrix is "
-        "not positive definite. The draws are right; if there are many, a larger jitter or other "
-        "coordinates help"
+        "not positive definite. They were refused, and the draws are right; if there are many, a "
+        "larger jitter or other coordinates make the run shorter"
     )
     return [words]
+
+
+def _items(sentences: list[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(words)}</li>" for words in sentences) + "</ul>"
 
 
 def _show(value: Any) -> str:

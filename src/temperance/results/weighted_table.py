@@ -4,13 +4,14 @@ mean, sd, q5, q95   of the target, by the weights
 mcse_mean           from the influence series, so that the chain's memory counts
 ess                 independent draws of the target that would know the mean as well
 r_hat               of the influence series: whether chains agree on the mean
+r_hat_chance        how likely chains of one law are that far apart
 """
 
 from typing import Any
 
 import numpy as np
 
-from temperance.estimates.diagnostics import rhat_live
+from temperance.estimates.agreement import agreement_of_means
 from temperance.estimates.resampling import relative
 from temperance.estimates.weighted import weighted_mean
 
@@ -34,6 +35,7 @@ def weighted_table(tree: Any) -> Any:
             found = weighted_mean(series, logs, independent=apart)
             low, high = weighted_quantiles(series, weights, (LOW, HIGH))
             influence = weights * (series - found.value)
+            agree = agreement_of_means(influence)
             enough = not apart and series.shape[1] >= 8
             rows[label] = {
                 "mean": float(found.value),
@@ -42,7 +44,8 @@ def weighted_table(tree: Any) -> Any:
                 "q95": high,
                 "ess": float(found.ess),
                 "mcse_mean": float(found.error),
-                "r_hat": float(rhat_live(influence)) if enough else np.nan,
+                "r_hat": float(agree.rhat) if enough else np.nan,
+                "r_hat_chance": float(agree.chance) if enough else np.nan,
             }
     return pd.DataFrame.from_dict(rows, orient="index")
 

@@ -16,6 +16,8 @@ from temperance.methods.report.piece import Arrays, Piece
 MOST_NUMBERS = 3e7
 # Beyond this the log of a mean is no longer near its expansion.
 LARGE_ERROR = 0.5
+# Estimates that differ by less than that, in errors or by itself, agree well enough.
+FAR, MATERIAL = 4.0, 0.05
 ESTIMATORS = {"mbar": mbar, "stepping_stones": stepping_stones, "bridges": bridges}
 
 
@@ -70,12 +72,38 @@ class RungEvidence(LogEvidence):
             return [
                 "log evidence has no error bar: some neighbouring rungs share no draws; add rungs"
             ]
-        gap, error = abs(values[0] - values[1]), float(np.hypot(errors[0], errors[1]))
-        if gap > 4 * error:
-            return [
-                f"the two estimates of log evidence differ by {gap:.2f}, far beyond their errors"
-            ]
+        worst, (gap, error) = float(errors.max()), _gap(values, errors)
+        if gap > max(FAR * error, MATERIAL):
+            words = (
+                f"the two estimates of log evidence differ by {gap:.2f}, {gap / error:.0f} of "
+                "their errors: a rung has not seen what the next one likes; draw more, or give "
+                "more rungs"
+            )
+            return [words]
+        if worst > LARGE_ERROR:
+            words = (
+                f"log evidence has a standard error of {worst:.2g}: neighbouring rungs share few "
+                "independent draws; draw more, or give more rungs"
+            )
+            return [words]
         return []
+
+    def notes(self, tree: Any) -> list[str]:
+        if "evidence" not in tree.children:
+            return []
+        found = tree["evidence"].dataset
+        gap, error = _gap(found["log_evidence"].values, found["error"].values)
+        if not FAR * error < gap <= MATERIAL:
+            return []
+        words = f"the two estimates of log evidence differ by {gap:.3f}, more than their errors say"
+        return [f"{words}: take that for the error"]
+
+
+def _gap(values: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
+    """How far the first two estimates are apart, and the error of that; 0 if there is one."""
+    if len(values) < 2 or not np.isfinite(errors).all():
+        return 0.0, 0.0
+    return abs(values[0] - values[1]), float(np.hypot(errors[0], errors[1]))
 
 
 def log_densities(components: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@
     work        what was evaluated, counted in rows
     facts       of a saved run, for its summary
     warnings    of a saved run: why not to trust it yet
+    notes       of a saved run: what is worth knowing, and no reason for distrust
     pictures    of a saved run, by their names in reports/run_page.py
 
 The first four see the run while its sampler is there. The others see the tree alone, which may have
@@ -44,18 +45,22 @@ class Piece:
     def warnings(self, tree: Any) -> list[str]:
         return []
 
+    def notes(self, tree: Any) -> list[str]:
+        return []
+
 
 @dataclass(frozen=True)
 class Report:
-    """Pieces in the order in which their warnings are said.
+    """Pieces in the order in which their warnings and notes are said.
 
-    `work` counts what a run evaluated. `weighted` says that draws have weights, and
-    `if_chains_disagree` what to do where they do.
+    `count` counts what a run evaluated. `weighted` says that draws have weights, `serial` that each
+    draw of a chain comes from the one before, and `if_chains_disagree` what to do where they do.
     """
 
     pieces: Sequence[Piece]
     count: Callable[[Any], Mapping[str, float]] = all_rows
     weighted: bool = False
+    serial: bool = True
     if_chains_disagree: str = "warm up longer, or heat further if the posterior has several modes"
 
     def stats(self, run: Any) -> dict[str, np.ndarray]:
@@ -81,6 +86,10 @@ class Report:
     def warnings(self, tree: Any) -> list[str]:
         """Of a saved run."""
         return [words for piece in self.pieces for words in piece.warnings(tree)]
+
+    def notes(self, tree: Any) -> list[str]:
+        """Of a saved run."""
+        return [words for piece in self.pieces for words in piece.notes(tree)]
 
     @property
     def pictures(self) -> list[str]:

@@ -61,6 +61,7 @@ class Sizes(Piece):
         return {"rows by rung": tempering(tree)["size"].values}
 
 
+# A pair that hardly swaps; round trips in all chains together, for each of them, that are few.
 LOW_SWAP, FEW_TRIPS = 0.1, 5
 
 
@@ -94,21 +95,45 @@ class Swaps(Piece):
         }
 
     def warnings(self, tree: Any) -> list[str]:
-        ladder, found = tempering(tree), []
-        rates, trips = ladder["swap_acceptance"].values, ladder["round_trips"].values
-        worst = int(np.argmin(rates))
-        if rates[worst] < LOW_SWAP:
-            found.append(
-                f"rungs {worst} and {worst + 1} hardly swap ({rates[worst]:.1%}): replicas "
-                f"cannot pass; give more than {len(rates) + 1} rungs, or warm up longer"
-            )
-        if trips.min() < FEW_TRIPS:
-            found.append(
-                f"a chain made {int(trips.min())} round trips in "
-                f"{tree['posterior'].sizes['draw']} draws: how often it "
-                "visits each mode is not yet to be trusted; draw more, or give more rungs"
-            )
-        return found
+        few = few_trips(tree, "draw more, or give more rungs")
+        narrow, words = _narrowest(tree)
+        if few and narrow < LOW_SWAP:
+            num_rungs = tempering(tree).sizes["pair"] + 1
+            words = f"{words}: replicas cannot pass; give more than {num_rungs} rungs"
+            return [f"{words}, or warm up longer", *few]
+        return few
+
+    def notes(self, tree: Any) -> list[str]:
+        narrow, words = _narrowest(tree)
+        if narrow >= LOW_SWAP or few_trips(tree, ""):
+            return []
+        trips = int(tempering(tree)["round_trips"].sum())
+        return [f"{words}, and still replicas made {trips} round trips; more rungs make it shorter"]
+
+
+def _narrowest(tree: Any) -> tuple[float, str]:
+    """The least swap acceptance of a pair, and which pair it is in words."""
+    rates = tempering(tree)["swap_acceptance"].values
+    worst = int(np.argmin(rates))
+    return rates[worst], f"rungs {worst} and {worst + 1} hardly swap ({rates[worst]:.1%})"
+
+
+def few_trips(tree: Any, what_to_do: str) -> list[str]:
+    """A warning where round trips are few: five a chain on average, or none in one of them.
+
+    Chains are independent, so that the modes' shares are known by the trips of all of them. In
+    single chains of right runs numbers below five are common where the average is eight.
+    """
+    trips = tempering(tree)["round_trips"].values
+    if trips.sum() >= FEW_TRIPS * trips.size and trips.min() > 0:
+        return []
+    draws = tree["posterior"].sizes["draw"]
+    words = (
+        f"few round trips from base to target and back: {int(trips.sum())} in all, and "
+        f"{int(trips.min())} in one of {trips.size} chains of {draws} draws (want {FEW_TRIPS} a "
+        f"chain): how often each mode is visited is not yet to be trusted; {what_to_do}"
+    )
+    return [words]
 
 
 def swap_rates(draws: dict[str, np.ndarray]) -> np.ndarray:

@@ -8,22 +8,27 @@ log Z off by 0.31 in a worked example).
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from scipy.special import ndtr
 
+from temperance.estimates.tails import tail_shape
 from temperance.estimates.weighted import kish, log_mean_weight, log_ratio, weighted_mean
 from temperance.methods.report.evidence import WeightedEvidence, estimates
 from temperance.methods.report.piece import Arrays, Piece, tempering
+from temperance.methods.report.rungs import few_trips
 from temperance.problems.gaussian import Gaussian
 from temperance.programs.random_streams import probe_key
 
 NUM_BINS = 10
-# Draws of a base whose moments nobody knows; how unlikely a disagreement has to be; and how many
-# round trips are few.
-MANY, UNLIKELY, FEW_TRIPS = 4096, 1e-3, 5
+# Draws of a base whose moments nobody knows; how unlikely a disagreement has to be.
+MANY, UNLIKELY = 4096, 1e-3
+# Tails of this shape have no variance, and squares of those with half of it have none.
+NO_VARIANCE = 0.5
+# Draws by weight alone that are few.
+FEW_BY_WEIGHT = 50
 WEIGHTS = ("log_weight", "log_weight_base", "log_weight_reverse")
 
 
@@ -45,6 +50,18 @@ class Weights(Piece):
 
     def facts(self, tree: Any) -> dict[str, Any]:
         return {"draws by weight alone (Kish)": float(tempering(tree)["kish"])}
+
+    def warnings(self, tree: Any) -> list[str]:
+        size, sizes = float(tempering(tree)["kish"]), tree["posterior"].sizes
+        # NaN where all weights are zero.
+        if size >= FEW_BY_WEIGHT:
+            return []
+        words = (
+            f"the weights are concentrated: {sizes['chain'] * sizes['draw']} draws weigh as much "
+            f"as {size:.0f} equal ones (want {FEW_BY_WEIGHT}); draw more, give more rungs, or a "
+            "base nearer to the target (base=)"
+        )
+        return [words]
 
 
 class Anneals(Piece):
@@ -92,28 +109,24 @@ class Travels(Piece):
     def facts(self, tree: Any) -> dict[str, Any]:
         ladder = tempering(tree)
         facts: dict[str, Any] = {"rungs": ladder.sizes["rung"]} if self.has_rungs else {}
+        checks = int(ladder["base_checks"])
+        moments = (
+            f"off by {float(ladder['base_error']):.2g} standard deviations at most, "
+            f"{float(ladder['base_z']):.1f} of their errors (agreement is necessary, and not "
+            "sufficient)"
+        )
         return facts | {
             "round trips by chain": ladder["round_trips"].values,
             "log zeta": float(ladder["log_zeta"]),
             "share of draws by rung" if self.by_rung else "by tenths of beta": (
                 ladder["visits"].values
             ),
-            "base moments": (
-                f"off by {float(ladder['base_error']):.2g} standard deviations at most, "
-                f"{float(ladder['base_z']):.1f} of their errors (agreement is necessary, and not "
-                "sufficient)"
-            ),
+            "base moments": moments if checks else "there are none to check",
         }
 
     def warnings(self, tree: Any) -> list[str]:
-        ladder, found = tempering(tree), []
-        trips = int(ladder["round_trips"].values.min())
-        if trips < FEW_TRIPS:
-            found.append(
-                f"a chain went {trips} times from the base to the target and back in "
-                f"{tree['posterior'].sizes['draw']} draws: how often it visits each mode is not "
-                "yet to be trusted; draw more, or give a base that is nearer to the target (base=)"
-            )
+        ladder = tempering(tree)
+        found = few_trips(tree, "draw more, or give a base that is nearer to the target (base=)")
         z, checks = float(ladder["base_z"]), int(ladder["base_checks"])
         if 2 * ndtr(-z) * checks < UNLIKELY:
             found.append(
@@ -122,6 +135,16 @@ class Travels(Piece):
                 "of it; draw more, or warm up longer"
             )
         return found
+
+    def notes(self, tree: Any) -> list[str]:
+        heavy = int(tempering(tree).get("base_heavy", 0))
+        if not heavy:
+            return []
+        words = (
+            f"{heavy} variables have such heavy tails under the base that their variance there, "
+            "or its error, does not exist: the check of the base's own moments leaves them out"
+        )
+        return [words]
 
 
 @dataclass(frozen=True)
@@ -171,31 +194,47 @@ def _all_steps(run: Any, name: str) -> np.ndarray:
 
 def _base_check(draws: dict[str, np.ndarray], ladder: Any) -> dict[str, Any]:
     """How far the base's mean and variance, by the weights, are from what they are."""
-    mean, variance, error = _base_moments(ladder, draws["position"].shape[-1])
-    scale = np.sqrt(variance)
-    away = (draws["position"] - mean) / scale
+    base = _base_moments(ladder, draws["position"].shape[-1])
+    away = (draws["position"] - base.mean) / np.sqrt(base.variance)
     found = weighted_mean(
         np.concatenate([away, away**2 - 1], axis=-1), draws["log_weight_base"][:, :, -1]
     )
-    spread = np.hypot(found.error, error)
+    spread = np.hypot(found.error, base.error)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.abs(found.value) / np.where(spread > 0, spread, np.nan)
+    kept = base.exists
     return {
-        "base_error": ((), float(np.max(np.abs(found.value)))),
-        "base_z": ((), float(np.nanmax(z, initial=0.0))),
-        "base_checks": ((), z.size),
+        "base_error": ((), float(np.max(np.abs(found.value[kept]), initial=0.0))),
+        "base_z": ((), float(np.nanmax(z[kept], initial=0.0))),
+        "base_checks": ((), int(kept.sum())),
+        "base_heavy": ((), int((~kept[kept.size // 2 :]).sum())),
     }
 
 
-def _base_moments(ladder: Any, dimension: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean and variance of the base, and the error of each in standard deviations."""
+class _Moments(NamedTuple):
+    """Mean and variance of the base.
+
+    Then, for all means and all variances, the error of each in standard deviations, and whether it
+    exists.
+    """
+
+    mean: np.ndarray
+    variance: np.ndarray
+    error: np.ndarray
+    exists: np.ndarray
+
+
+def _base_moments(ladder: Any, dimension: int) -> _Moments:
+    exists = np.ones(2 * dimension, bool)
     if isinstance(ladder.hot, Gaussian):
         factor = np.asarray(ladder.hot.factor, float)
         variance = factor**2 if factor.ndim == 1 else np.sum(factor**2, axis=1)
-        return np.asarray(ladder.hot.mean, float), variance, np.zeros(2 * dimension)
+        return _Moments(np.asarray(ladder.hot.mean, float), variance, np.zeros(exists.size), exists)
     keys = jax.random.split(probe_key(), MANY)
     some = np.asarray(jax.vmap(ladder.draw_hot)(keys), float).reshape(MANY, -1)
     mean, variance = some.mean(axis=0), some.var(axis=0)
     away = (some - mean) / np.sqrt(variance)
     both = np.concatenate([away, away**2], axis=1)
-    return mean, variance, both.std(axis=0) / np.sqrt(MANY)
+    shapes = np.nan_to_num([tail_shape(column) for column in some.T])
+    exists = np.concatenate([shapes < NO_VARIANCE, shapes < NO_VARIANCE / 2])
+    return _Moments(mean, variance, both.std(axis=0) / np.sqrt(MANY), exists)
