@@ -151,6 +151,9 @@ from .moves.single_site import (
 from .problems.gaussian import (
     Gaussian as Gaussian,
 )
+from .problems.mixture import (
+    Mixture as Mixture,
+)
 from .problems.problem import (
     Problem as Problem,
     Target as Target,
@@ -164,6 +167,10 @@ from .results.cite import (
 from .results.expectations import (
     expectation as expectation,
     resample as resample,
+)
+from .results.found_modes import (
+    FoundModes as FoundModes,
+    modes as modes,
 )
 from .results.summary import (
     Summary as Summary,

@@ -21,6 +21,11 @@ class BatchGradients:
         self.density, self.chunk = density, chunk
         self.num_evaluations = 0
         self.has_gradient = has_gradient(density, dimension)
+        if self.has_gradient:
+            example = jnp.zeros((chunk, dimension))
+            # Found once, since looking for it takes longer than a small batch does.
+            self._program, leaves = _value_and_slope.prepared(density, example)  # pyright: ignore[reportFunctionMemberAccess]
+            self._leaves = leaves[:-1]
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and gradients; -inf and zeros where either is not finite."""
@@ -33,7 +38,7 @@ class BatchGradients:
             size = len(part)
             if size < chunk:
                 part = np.concatenate([part, np.repeat(part[:1], chunk - size, axis=0)])
-            value, slope = _value_and_slope(self.density, jnp.asarray(part, float))
+            value, slope = self._program(*self._leaves, jnp.asarray(part, float))
             values[i : i + chunk] = np.asarray(value)[:size]
             slopes[i : i + chunk] = np.asarray(slope)[:size]
         self.num_evaluations += n

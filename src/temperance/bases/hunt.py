@@ -63,7 +63,7 @@ class Budget:
         work = work if smooth else (2 * dimension + 1) * (work + CALL)
         gradients = int(np.clip(WORK / work, FEWEST, MOST))
         cheap = gradients > 4 * FEWEST
-        chunk = 256 if cheap else 64
+        chunk = 512 if cheap else 64
         return cls(gradients, chunk, MOST_ENDS if cheap else FEW_ENDS, work)
 
 

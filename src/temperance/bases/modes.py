@@ -26,14 +26,14 @@ from temperance.bases.clouds import walk
 from temperance.bases.hunt import Budget, Hunt, draws_of_base, hunt, spread_of
 from temperance.bases.mixture_fit import Parts, fit_cloud, weigh
 from temperance.bases.polish import Climb
-from temperance.estimates.pareto import tail_shape
+from temperance.estimates.tails import ratio_shape
 from temperance.problems.gaussian import Gaussian
 from temperance.problems.mixture import Mixture, StudentMixture, covering
 from temperance.problems.problem import Densities, Problem, Target
 from temperance.programs.random_streams import Hunting, stream
 
 # Walkers and their steps, where gradients are cheap and where they are not.
-WALKERS, WALKS = (256, 64), (64, 32)
+WALKERS, WALKS = (512, 64), (48, 32)
 # Draws of q for its weights, for each mode and in all.
 DRAWS, MOST_DRAWS, BASE_DRAWS = 1024, 8192, 2048
 # The base's weight lies between these, and no mode's share is below the last over their number.
@@ -194,7 +194,7 @@ def _weighed(
         with_base(base_weight, wide, parts),
         with_base(first[0], wide, parts._replace(weights=first[1:])),
         parts, mode, found, shares, errors, ratios, barrier(values - final, final - log_q),
-        tail_shape(ratios), efficiency, climb.num_evaluations,
+        ratio_shape(ratios), efficiency, climb.num_evaluations,
     )  # fmt: skip
 
 

@@ -62,12 +62,21 @@ _kept: list[dict[Hashable, Callable[..., Any]]] = []
 
 
 def compiled(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
-    """`function`, compiled: arrays are traced, everything else is static and must be hashable."""
+    """`function`, compiled: arrays are traced, everything else is static and must be hashable.
+
+    `prepared(*args)` of what comes back is the program alone and its arrays, for many calls that
+    differ in arrays alone.
+    """
     programs: dict[Hashable, Callable[..., Any]] = {}
     _kept.append(programs)
 
     @functools.wraps(function)
     def call(*args: Any) -> PyTree:
+        program, leaves = prepared(*args)
+        return program(*leaves)
+
+    def prepared(*args: Any) -> tuple[Callable[..., Any], list[Leaf]]:
+        """The program of these arguments, and the arrays that it takes, in their order."""
         arrays, static = eqx.partition(args, eqx.is_array)
         leaves, structure = jax.tree.flatten(arrays)
         key = (
@@ -85,8 +94,9 @@ def compiled(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
             if len(programs) >= MOST_PROGRAMS:
                 del programs[next(iter(programs))]
             programs[key] = _program(of_leaves, leaves)
-        return programs[key](*leaves)
+        return programs[key], leaves
 
+    call.prepared = prepared  # pyright: ignore[reportFunctionMemberAccess]
     return call
 
 

@@ -115,6 +115,14 @@ def mode_table(tree: Any) -> Any:
     return frame.sort_values("share", ascending=False)
 
 
+def mode_facts(tree: Any) -> dict[str, Any]:
+    """Why the method was chosen, and how many modes there are."""
+    facts = {"why": tree.attrs["why"]} if "why" in tree.attrs else {}
+    if GROUP in tree.children:
+        facts["modes"] = tree[GROUP].sizes["mode"]
+    return facts
+
+
 def missed_sentence(tree: Any) -> str | None:
     """What a further mode could hold, in words."""
     if GROUP not in tree.children:

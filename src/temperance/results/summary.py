@@ -19,12 +19,15 @@ from temperance.estimates.agreement import agreement
 from temperance.estimates.diagnostics import ess_between, rhat_between
 from temperance.methods import known_method, report_of
 from temperance.results.chain_checks import Chains
+from temperance.results.modes import mode_facts, mode_notes, mode_table, mode_warnings
 from temperance.results.weighted_table import weighted_table
 
 
 @dataclass(frozen=True)
 class Summary:
     """`table` by variable, `facts` of the run by name, `warnings` and `notes` as sentences.
+
+    `modes` is a table of the modes, where they were hunted for.
 
     A warning says why not to trust the run yet, and what to do. A note is no reason for distrust.
     """
@@ -33,11 +36,15 @@ class Summary:
     facts: dict[str, Any]
     warnings: list[str]
     notes: list[str]
+    modes: Any = None
 
     def __str__(self) -> str:
         """The table, the facts, the warnings and the notes, for a terminal."""
         facts = "\n".join(f"  {name}: {_show(value)}" for name, value in self.facts.items())
-        text = f"{self.table.to_string(float_format=lambda v: f'{v:.4g}')}\n\n{facts}"
+        text = f"{self.table.to_string(float_format=lambda v: f'{v:.4g}')}\n\n"
+        if self.modes is not None:
+            text += f"{self.modes.to_string(float_format=lambda v: f'{v:.3g}')}\n\n"
+        text += facts
         said = [f"Warning: {words}" for words in self.warnings] or ["No warnings."]
         said += [f"Note: {words}" for words in self.notes]
         return text + "\n\n" + "\n".join(said)
@@ -47,14 +54,15 @@ class Summary:
         said = "<b>Warnings</b>" + _items(self.warnings or ["No warnings."])
         if self.notes:
             said += "<b>Notes</b>" + _items(self.notes)
-        return self.table.to_html() + _items(facts) + said
+        modes = "" if self.modes is None else self.modes.to_html()
+        return self.table.to_html() + modes + _items(facts) + said
 
 
 def summary(tree: Any) -> Summary:
     """ArviZ's table, round trips, barrier and swap rates, and warnings and notes in words."""
     report = report_of(tree.attrs)
     table = weighted_table(tree) if report.weighted else equal_table(tree)
-    facts = _facts(tree) | report.facts(tree)
+    facts = _facts(tree) | report.facts(tree) | mode_facts(tree)
     chains = Chains(
         tree,
         table,
@@ -68,8 +76,8 @@ def summary(tree: Any) -> Summary:
             f"the run stopped early ({tree.attrs['stopped']}): {facts['chains x draws']} draws; "
             "go on from its checkpoint, or see whether the effective sizes are enough"
         )
-    found += report.warnings(tree)
-    notes = chains.notes() + report.notes(tree) + _support_notes(tree)
+    found += report.warnings(tree) + mode_warnings(tree)
+    notes = chains.notes() + report.notes(tree) + mode_notes(tree) + _support_notes(tree)
     if tree.attrs.get("stopped") == "target_ess":
         notes.append(f"the run stopped at the effective size asked for: {facts['chains x draws']}")
     if "method" in tree.attrs and known_method(tree.attrs) is None:
@@ -77,7 +85,7 @@ def summary(tree: Any) -> Summary:
             f"method {tree.attrs['method']!r} is not registered here, so that its own facts "
             "and warnings are missing; import the file that registers it"
         )
-    return Summary(table, facts, found, notes)
+    return Summary(table, facts, found, notes, mode_table(tree))
 
 
 def equal_table(tree: Any) -> Any:
