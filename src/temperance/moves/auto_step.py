@@ -33,7 +33,7 @@ autoMALA (Biron-Lattes and others 2024), which are one-sided there. L = 1 is aut
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -45,10 +45,28 @@ from temperance._types import Key, Point
 from temperance.errors import ArgumentError
 from temperance.ladders.ladder import Rung
 from temperance.moves.accept import acceptance_of, choose
-from temperance.moves.hmc import DIVERGENCE, Hmc, Trajectory, hmc
-from temperance.moves.move import AbstractMove, Info, Params
+from temperance.moves.hmc import DIVERGENCE, hmc
+from temperance.moves.move import AbstractMove, Info, Params, colour, slope_at, whiten
 from temperance.problems.checks import check_count
 from temperance.programs.random_numbers import normals_and_uniforms
+
+
+import os
+RANGE = int(os.environ.get("RANGE", "1"))
+STRAIGHT = float(os.environ.get("STRAIGHT", "0.7071"))
+
+
+class Trajectory(NamedTuple):
+    """Where a trajectory ends: the point, the momentum and the gradient there, both of y.
+
+    `log_ratio` is the log of the acceptance ratio, `error` the range of the energy on the way.
+    """
+
+    end: Point
+    momentum: Float[Array, " d"]
+    slope: Float[Array, " d"]
+    log_ratio: Float[Array, ""]
+    error: Float[Array, ""]
 
 
 class Bounds(NamedTuple):
@@ -56,6 +74,18 @@ class Bounds(NamedTuple):
 
     small: Float[Array, ""]
     large: Float[Array, ""]
+
+
+class Verdict(NamedTuple):
+    """What is to be done about a trajectory's step.
+
+    `short`: its error is small and its momentum has turned little, so that a step of twice the size
+    is tried. `large`: half of it is tried. `too_long`: a doubled step that is not taken.
+    """
+
+    short: Bool[Array, ""]
+    large: Bool[Array, ""]
+    too_long: Bool[Array, ""]
 
 
 class Search(NamedTuple):
@@ -82,7 +112,8 @@ class AutoStep(AbstractMove):
     after the search acceptance is nearly the same for every tuned step.
     """
 
-    trajectory: Hmc
+    num_steps: int = eqx.field(static=True)
+    jitter: float = eqx.field(static=True)
     max_doublings: int = eqx.field(static=True)
     step_sizes: tuple[float | None, ...] = eqx.field(static=True)
     metric: str = eqx.field(static=True)
@@ -97,94 +128,118 @@ class AutoStep(AbstractMove):
         return True
 
     def longest_steps(self) -> tuple[float, ...]:
-        return self.trajectory.longest_steps()
+        """A quarter period of a Gaussian, as for HMC."""
+        return (0.5 * math.pi / self.num_steps,)
 
     def step(self, key: Key, point: Point, rung: Rung, params: Params) -> tuple[Point, Info]:
         flat, _ = ravel_pytree(point.position)
         momentum, uniforms = normals_and_uniforms(key, flat.size, 4, flat.dtype)
-        size = params.step_size[0] * (1 + self.trajectory.jitter * (2 * uniforms[1] - 1))
+        size = params.step_size[0] * (1 + self.jitter * (2 * uniforms[1] - 1))
         # The larger and the smaller of two uniforms are uniform on the triangle.
         bounds = Bounds(-jnp.log(jnp.max(uniforms[2:])), -jnp.log(jnp.min(uniforms[2:])))
-
-        def follow(start: Point, momentum: Array, exponent: Array) -> Trajectory:
-            stretched = size * jnp.exp2(exponent.astype(size.dtype))
-            return self.trajectory.follow(start, momentum, stretched, rung, params)
+        slope = slope_at(rung, point)
+        zero, no = jnp.zeros_like(size), jnp.asarray(False)
+        origin = Trajectory(point, momentum, whiten(params.factor, slope), zero, zero)
 
         def once(search: Search) -> Search:
-            start = choose(search.checking, search.kept.end, point)
-            begin = jnp.where(search.checking, -search.kept.momentum, momentum)
-            found = follow(start, begin, search.trial)
-            forth, back = self._search(search, found, bounds, uniforms[0]), self._check(
-                search, found, bounds
-            )
-            return choose(search.checking, back, forth)._replace(num_tries=search.num_tries + 1)
+            begin: Trajectory = choose(search.checking, reverse(search.kept), origin)
+            stretched = size * jnp.exp2(search.trial.astype(size.dtype))
+            found = follow(begin, stretched, self.num_steps, rung, params)
+            verdict = judge(begin, found, bounds)
+            back = self._after_check(search, verdict)
+            forth = self._after_try(search, found, verdict, uniforms[0])
+            after: Search = choose(search.checking, back, forth)
+            return after._replace(num_tries=search.num_tries + 1)
 
-        none = Trajectory(
-            point,
-            momentum,
-            jnp.zeros_like(bounds.small),
-            None if point.gradients is not None else jnp.zeros_like(flat),
-        )
-        zero, no = jnp.asarray(0), jnp.asarray(False)
-        start = Search(zero, zero, none, none.log_ratio, no, no, no, zero)
+        none = jnp.asarray(0)
+        start = Search(none, none, origin, zero, no, no, no, none)
         end = jax.lax.while_loop(lambda search: ~search.done, once, start)
-        bare = int(point.gradients is None)
+        bare = int(point.gradients is None)  # then a value and a gradient are evaluated apart
+        num_steps = end.num_tries * self.num_steps
         return choose(end.accepted, end.kept.end, point), Info(
             acceptance_of(end.first)[0][None],
             end.accepted,
             acceptance_of(end.kept.log_ratio)[1] < -DIVERGENCE,
-            end.num_tries * (self.trajectory.num_steps + bare),
-            end.num_tries * bare,
+            num_steps * (1 + bare) + bare,
+            num_steps * bare,
             ~jnp.isfinite(rung.log_density(end.kept.end)),
-            end.kept.slope,
+            slope if bare else None,
         )
 
-    def _search(
-        self, search: Search, found: Trajectory, bounds: Bounds, uniform: Array
+    def _after_try(
+        self, search: Search, found: Trajectory, verdict: Verdict, uniform: Array
     ) -> Search:
         """The search after a trajectory from the start."""
         trial = search.trial
-        small, large = self._sizes(found.log_ratio, bounds)
         is_first = trial == 0
-        keep = small | (trial <= 0)
+        keep = (trial <= 0) | ~verdict.too_long
         kept: Trajectory = choose(keep, found, search.kept)
-        if found.slope is not None:
-            kept = kept._replace(slope=jnp.where(is_first, found.slope, search.kept.slope))
         chosen = jnp.where(keep, trial, search.chosen)
-        more = (small & (trial >= 0)) | (large & (trial <= 0))
-        more &= jnp.abs(trial) < self.max_doublings
-        onward = trial + jnp.where(small & (trial >= 0), 1, -1)
-        likely = jnp.log(uniform) < acceptance_of(kept.log_ratio)[1]
-        # Between the bounds the way back chooses the tuned step, too.
-        sure = is_first & ~small & ~large
-        beside = jnp.where((chosen < 0) | (chosen < self.max_doublings), chosen + 1, chosen - 1)
+        longer, shorter = verdict.short & (trial >= 0), verdict.large & (trial <= 0)
+        more = (longer | shorter) & (jnp.abs(trial) < self.max_doublings)
+        # What the way back has to try first: the next exponent up, unless it was not tried here.
+        above = (chosen < 0) | ~keep
+        nothing = is_first & ~longer & ~shorter
+        refused = ~(jnp.log(uniform) < acceptance_of(kept.log_ratio)[1])
         return Search(
-            jnp.where(more, onward, beside),
+            jnp.where(more, trial + jnp.where(longer, 1, -1), chosen + jnp.where(above, 1, -1)),
             chosen,
             kept,
             jnp.where(is_first, found.log_ratio, search.first),
             ~more,
-            likely & sure,
-            ~more & (sure | ~likely),
+            nothing & ~refused,
+            ~more & (nothing | refused),
             search.num_tries,
         )
 
-    def _check(self, search: Search, found: Trajectory, bounds: Bounds) -> Search:
+    def _after_check(self, search: Search, verdict: Verdict) -> Search:
         """The search after a trajectory from the end that was chosen."""
         trial, chosen = search.trial, search.chosen
-        small, large = self._sizes(found.log_ratio, bounds)
-        agrees = jnp.where(chosen < 0, large, small ^ (trial > chosen))
-        last = jnp.where(chosen < 0, trial == 0, (trial == 0) | ((trial > chosen) & (chosen == 0)))
-        following = jnp.where(
-            chosen < 0, trial + 1, jnp.where(trial > chosen, chosen - 1, trial - 1)
+        halved, above = chosen < 0, trial > chosen
+        agrees = jnp.where(
+            halved, verdict.large, jnp.where(above, verdict.too_long, verdict.short)
         )
+        following = jnp.where(halved, trial + 1, jnp.where(above, chosen, trial) - 1)
+        last = jnp.where(halved, trial == 0, following < 0)
         return search._replace(trial=following, accepted=agrees & last, done=last | ~agrees)
 
-    @staticmethod
-    def _sizes(log_ratio: Array, bounds: Bounds) -> tuple[Array, Array]:
-        """Whether an energy error is small, and whether it is large; not a number is large."""
-        error = jnp.abs(acceptance_of(log_ratio)[1])
-        return error < bounds.small, error > bounds.large
+
+def follow(
+    begin: Trajectory, size: Array, num_steps: int, rung: Rung, params: Params
+) -> Trajectory:
+    """`num_steps` leapfrog steps of `size` from where another trajectory ends."""
+    flat, unravel = ravel_pytree(begin.end.position)
+    before = rung.log_density(begin.end) - 0.5 * jnp.sum(begin.momentum**2)
+
+    def leapfrog(carry: tuple[Any, ...], _: None) -> tuple[tuple[Any, ...], None]:
+        flat, now, low, high = carry
+        momentum = now.momentum + 0.5 * size * now.slope
+        flat = flat + size * colour(params.factor, momentum)
+        point = rung.evaluate(unravel(flat), gradient=True)
+        slope = whiten(params.factor, slope_at(rung, point))
+        momentum = momentum + 0.5 * size * slope
+        ratio = rung.log_density(point) - 0.5 * jnp.sum(momentum**2) - before
+        low, high = jnp.minimum(low, ratio), jnp.maximum(high, ratio)
+        return (flat, Trajectory(point, momentum, slope, ratio, high - low), low, high), None
+
+    zero = jnp.zeros_like(before)
+    (_, end, *_), _ = jax.lax.scan(leapfrog, (flat, begin, zero, zero), length=num_steps)
+    return end if RANGE else end._replace(error=jnp.abs(end.log_ratio))
+
+
+def reverse(trajectory: Trajectory) -> Trajectory:
+    """Where a trajectory ends, ready to go back."""
+    return trajectory._replace(momentum=-trajectory.momentum)
+
+
+def judge(begin: Trajectory, end: Trajectory, bounds: Bounds) -> Verdict:
+    """The same for a trajectory and its way back."""
+    error = jnp.where(jnp.isnan(end.error), jnp.inf, end.error)
+    product = jnp.sum(begin.momentum * end.momentum)
+    lengths = jnp.sum(begin.momentum**2) * jnp.sum(end.momentum**2)
+    straight = product > STRAIGHT * jnp.sqrt(lengths)
+    small = error < bounds.small
+    return Verdict(small & straight, error > bounds.large, ~small)
 
 
 def auto_step(
@@ -200,7 +255,8 @@ def auto_step(
     """
     trajectory = hmc(num_steps, step_size, metric, jitter, target_acceptance)
     return AutoStep(
-        trajectory=trajectory,
+        num_steps=trajectory.num_steps,
+        jitter=trajectory.jitter,
         max_doublings=check_count("max_doublings", max_doublings, 1),
         step_sizes=trajectory.step_sizes,
         metric=trajectory.metric,

@@ -28,7 +28,7 @@ most (pi/2) / L: longer ones turn back.
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -59,18 +59,6 @@ INTEGRATORS = ("velocity", "position")
 SINGLE = ("never", "hot", "always")
 
 Kick = Callable[[Position], Float[Array, " d"]]
-
-
-class Trajectory(NamedTuple):
-    """Where a trajectory ends, with its momentum there and the log of the acceptance ratio.
-
-    `slope` is the gradient half a step from the start, where points carry none.
-    """
-
-    end: Point
-    momentum: Float[Array, " d"]
-    log_ratio: Float[Array, ""]
-    slope: Float[Array, " d"] | None
 
 
 class Hmc(AbstractMove):
@@ -109,7 +97,11 @@ class Hmc(AbstractMove):
         momentum, uniforms = normals_and_uniforms(key, flat.size, 2, flat.dtype)
         size = params.step_size[0] * (1 + self.jitter * (2 * uniforms[1] - 1))
         bare = point.gradients is None
-        proposal, _, log_ratio, slope = self.follow(point, momentum, size, rung, params)
+        follow = self._position_steps if bare else self._velocity_steps
+        proposal, last, slope = follow(point, momentum, size, rung, params)
+        log_density = rung.log_density(proposal)
+        kinetic = 0.5 * jnp.sum(last**2), 0.5 * jnp.sum(momentum**2)
+        log_ratio = log_density - rung.log_density(point) - kinetic[0] + kinetic[1]
         decision = decide(uniforms[0], log_ratio)
         kept = choose(decision.accepted, proposal, point)
         return kept, Info(
@@ -118,19 +110,9 @@ class Hmc(AbstractMove):
             decision.log_ratio < -DIVERGENCE,
             jnp.asarray(self.num_steps + int(bare)),
             jnp.asarray(int(bare)),
-            ~jnp.isfinite(rung.log_density(proposal)),
+            ~jnp.isfinite(log_density),
             slope,
         )
-
-    def follow(
-        self, point: Point, momentum: Array, size: Array, rung: Rung, params: Params
-    ) -> Trajectory:
-        """`num_steps` leapfrog steps of `size`; on the way back with momentum z is -z."""
-        steps = self._position_steps if point.gradients is None else self._velocity_steps
-        end, last, slope = steps(point, momentum, size, rung, params)
-        kinetic = 0.5 * jnp.sum(last**2), 0.5 * jnp.sum(momentum**2)
-        log_ratio = rung.log_density(end) - rung.log_density(point) - kinetic[0] + kinetic[1]
-        return Trajectory(end, last, log_ratio, slope)
 
     def _velocity_steps(
         self, point: Point, momentum: Array, size: Array, rung: Rung, params: Params
