@@ -1,39 +1,44 @@
 r"""HMC whose step size is chosen anew for every trajectory, from where it starts.
 
-Where the scale of a density changes from place to place (a funnel, a ridge that bends) no single
-step size serves. With a tuned step s, L leapfrog steps of size s 2^j take (x, z) to (x_j, z_j), and
+Where the scale of a density changes from place to place (a funnel) no single step size serves. In
+the isotropic coordinates of HMC, with a tuned step s, L leapfrog steps of size s 2^j lead from
+(x, z) to (x_j, z_j). With log ratios r(i) = log pi(x) - |z|^2/2 after i steps, less that at the
+start,
 
-    l_j(x, z) = log pi(x_j) - log pi(x) - |z_j|^2/2 + |z|^2/2.
+    l_j = r(L)                  e_j = max(r(0), ..., r(L)) - min(r(0), ..., r(L)).
 
-A pair of bounds is uniform on the triangle 0 < a < b < 1, and z ~ N(0, I). The exponent is
+A pair of numbers is uniform on the triangle 0 < a < b < 1, and z ~ N(0, I). A step is *short* if
+e_j < |log b| and the angle between z and z_j is below pi/4; it is *large* if e_j > |log a|. Then
 
-    j(x, z) = 0                                               if |log b| <= |l_0| <= |log a|
-              the last j >= 0 with |l_0|, ..., |l_j| < |log b|     if |l_0| < |log b|
-              the first j < 0 with |l_j| <= |log a|                if |l_0| > |log a|
+    j(x, z) = 0                              if 0 is neither short nor large
+              the first j > 0 not short      if 0 is short; the one before it if e_j >= |log b|
+              the first j < 0 not large      if 0 is large
 
-and at most `max_doublings` either way. The end (x_j, z_j) is accepted with probability
+and at most `max_doublings` either way. x_j is accepted with probability
 
     min(1, exp l_j)   if j(x_j, -z_j) = j(x, z),   else 0.
 
 *Why it is exact.* Given a and b the map (x, z) -> (x_j, -z_j) is its own inverse and keeps volume
-wherever both ends choose the same j; elsewhere the chain stays. So the kernel is reversible
-whatever rule chooses j, as long as both ends are asked. a, b and a jitter of s are drawn whatever
-the state. A proposal where the density is zero or not a number has |l| = infinity: the step is
-halved.
+where both ends choose the same j; elsewhere the chain stays. So the kernel is reversible by any
+rule for j. a, b and a jitter of s are drawn whatever the state. A density that is zero or not a
+number on the way makes e_j infinite: the step is halved.
 
-*What the check costs.* |l_j| is the same from both ends, since the way back has l_j with the
-opposite sign. So j = 0 between the bounds is sure; j < 0 needs the trajectories 0, -1, ..., j + 1
-from the far end, and j >= 0 by doubling needs 0, ..., j - 1 and j + 1. The check is skipped where
-u >= exp l_j refuses the end already, stops at the first trajectory that disagrees, and begins with
-the exponents beside j, which disagree most often. Trajectories from both ends are rounds of one
-loop, so that chains and rungs that run side by side wait for the longest sum alone.
+*What the check costs.* e_j and the angle are the same for a trajectory and its way back. So j = 0
+that is neither short nor large needs no check; j < 0 needs the trajectories j + 1, ..., 0 from the
+far end; others need j - 1, ..., 0, and j + 1 if it was tried. The check begins next to j, stops at
+the first trajectory that disagrees, and is left out where u >= exp l_j rejects the end already.
 
-The algorithm is that of Liu and others (2024), whose step size theta is s here, with the bounds of
-autoMALA (Biron-Lattes and others 2024), which are one-sided there. L = 1 is autoMALA.
+The algorithm is AutoStep (Liu and others 2024) with theta = s 2^j and the bounds of autoMALA
+(Biron-Lattes and others 2024). Two things are ours. (1) AutoStep compares |l_j| with the bounds. A
+chain far out in a tail starts nearly at rest and rolls down; its way back with a doubled step rolls
+up and down again to where it began, so that l = 0, the check fails and the chain stays there. The
+range e_j includes the error on the way (with L = 1 there is nothing on the way). (2) The angle ends
+doublings after an eighth of a Gaussian's period, so that the trajectory chosen is at most about a
+quarter; longer ones turn back.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -42,35 +47,17 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int
 
 from temperance._types import Key, Point
-from temperance.errors import ArgumentError
 from temperance.ladders.ladder import Rung
 from temperance.moves.accept import acceptance_of, choose
 from temperance.moves.hmc import DIVERGENCE, hmc
-from temperance.moves.move import AbstractMove, Info, Params, colour, slope_at, whiten
+from temperance.moves.move import AbstractMove, Info, Params, slope_at, whiten
+from temperance.moves.trajectory import Trajectory, follow, reverse
 from temperance.problems.checks import check_count
 from temperance.programs.random_numbers import normals_and_uniforms
 
 
-import os
-RANGE = int(os.environ.get("RANGE", "1"))
-STRAIGHT = float(os.environ.get("STRAIGHT", "0.7071"))
-
-
-class Trajectory(NamedTuple):
-    """Where a trajectory ends: the point, the momentum and the gradient there, both of y.
-
-    `log_ratio` is the log of the acceptance ratio, `error` the range of the energy on the way.
-    """
-
-    end: Point
-    momentum: Float[Array, " d"]
-    slope: Float[Array, " d"]
-    log_ratio: Float[Array, ""]
-    error: Float[Array, ""]
-
-
 class Bounds(NamedTuple):
-    """|log b| and |log a|: errors below the first are small, those above the second large."""
+    """|log b| and |log a|."""
 
     small: Float[Array, ""]
     large: Float[Array, ""]
@@ -79,8 +66,8 @@ class Bounds(NamedTuple):
 class Verdict(NamedTuple):
     """What is to be done about a trajectory's step.
 
-    `short`: its error is small and its momentum has turned little, so that a step of twice the size
-    is tried. `large`: half of it is tried. `too_long`: a doubled step that is not taken.
+    `short`: a step of twice the size is tried. `large`: one of half the size is tried. `too_long`:
+    the error is not small, so that a doubled step is not taken.
     """
 
     short: Bool[Array, ""]
@@ -122,6 +109,7 @@ class AutoStep(AbstractMove):
     reversible: bool = eqx.field(static=True, default=True)
     exact: bool = eqx.field(static=True, default=True)
 
+    branches = True  # side by side, every chain and rung would wait for the longest search
     references = ("liu2024", "biron2024", "duane1987")
 
     def sees_gradients(self) -> bool:
@@ -196,40 +184,10 @@ class AutoStep(AbstractMove):
         """The search after a trajectory from the end that was chosen."""
         trial, chosen = search.trial, search.chosen
         halved, above = chosen < 0, trial > chosen
-        agrees = jnp.where(
-            halved, verdict.large, jnp.where(above, verdict.too_long, verdict.short)
-        )
+        agrees = jnp.where(halved, verdict.large, jnp.where(above, verdict.too_long, verdict.short))
         following = jnp.where(halved, trial + 1, jnp.where(above, chosen, trial) - 1)
         last = jnp.where(halved, trial == 0, following < 0)
         return search._replace(trial=following, accepted=agrees & last, done=last | ~agrees)
-
-
-def follow(
-    begin: Trajectory, size: Array, num_steps: int, rung: Rung, params: Params
-) -> Trajectory:
-    """`num_steps` leapfrog steps of `size` from where another trajectory ends."""
-    flat, unravel = ravel_pytree(begin.end.position)
-    before = rung.log_density(begin.end) - 0.5 * jnp.sum(begin.momentum**2)
-
-    def leapfrog(carry: tuple[Any, ...], _: None) -> tuple[tuple[Any, ...], None]:
-        flat, now, low, high = carry
-        momentum = now.momentum + 0.5 * size * now.slope
-        flat = flat + size * colour(params.factor, momentum)
-        point = rung.evaluate(unravel(flat), gradient=True)
-        slope = whiten(params.factor, slope_at(rung, point))
-        momentum = momentum + 0.5 * size * slope
-        ratio = rung.log_density(point) - 0.5 * jnp.sum(momentum**2) - before
-        low, high = jnp.minimum(low, ratio), jnp.maximum(high, ratio)
-        return (flat, Trajectory(point, momentum, slope, ratio, high - low), low, high), None
-
-    zero = jnp.zeros_like(before)
-    (_, end, *_), _ = jax.lax.scan(leapfrog, (flat, begin, zero, zero), length=num_steps)
-    return end if RANGE else end._replace(error=jnp.abs(end.log_ratio))
-
-
-def reverse(trajectory: Trajectory) -> Trajectory:
-    """Where a trajectory ends, ready to go back."""
-    return trajectory._replace(momentum=-trajectory.momentum)
 
 
 def judge(begin: Trajectory, end: Trajectory, bounds: Bounds) -> Verdict:
@@ -237,21 +195,25 @@ def judge(begin: Trajectory, end: Trajectory, bounds: Bounds) -> Verdict:
     error = jnp.where(jnp.isnan(end.error), jnp.inf, end.error)
     product = jnp.sum(begin.momentum * end.momentum)
     lengths = jnp.sum(begin.momentum**2) * jnp.sum(end.momentum**2)
-    straight = product > STRAIGHT * jnp.sqrt(lengths)
+    straight = product > math.cos(0.25 * math.pi) * jnp.sqrt(lengths)
     small = error < bounds.small
     return Verdict(small & straight, error > bounds.large, ~small)
 
 
 def auto_step(
-    num_steps: int = 5,
+    num_steps: int = 8,
     step_size: float | None = None,
     metric: str = "diagonal",
     jitter: float = 0.3,
     target_acceptance: float = 0.8,
-    max_doublings: int = 10,
+    max_doublings: int = 20,
 ) -> AutoStep:
     """HMC whose tuned step is doubled or halved where each trajectory starts, by AutoStep.
 
+    For densities whose scale changes from place to place. A trajectory has `num_steps` leapfrog
+    steps, all of the size that was chosen, at most 2^`max_doublings` times longer or shorter than
+    the tuned one. `step_size`, `metric` and `jitter` are those of `hmc`; warm-up tunes the step so
+    that without a search `target_acceptance` of the trajectories would be accepted.
     """
     trajectory = hmc(num_steps, step_size, metric, jitter, target_acceptance)
     return AutoStep(
