@@ -153,7 +153,7 @@ def test_alternate_renews_gradients_that_its_parts_do_not_keep(seed: int):
     assert info.num_evaluations == 1 + 1 + 2
 
 
-@pytest.mark.parametrize("name", ["metropolis", "mala", "hmc", "autostep", "repeat", "nuts"])
+@pytest.mark.parametrize("name", ["metropolis", "mala", "hmc", "repeat", "nuts"])
 def test_a_point_after_a_step_is_what_evaluation_says(name: str, seed: int):
     move, tuned, _ = MOVES[name]
     point = Exact(RUNG, move.uses_gradient)(jax.random.key(seed))
