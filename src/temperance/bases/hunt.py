@@ -49,6 +49,7 @@ class Budget:
     """Gradients, points of one program, and ends to look at, by what a gradient costs."""
 
     num_gradients: int
+    cheap: bool
     chunk: int
     most_ends: int
     work: float
@@ -64,7 +65,7 @@ class Budget:
         gradients = int(np.clip(WORK / work, FEWEST, MOST))
         cheap = gradients > 4 * FEWEST
         chunk = 512 if cheap else 64
-        return cls(gradients, chunk, MOST_ENDS if cheap else FEW_ENDS, work)
+        return cls(gradients, cheap, chunk, MOST_ENDS if cheap else FEW_ENDS, work)
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ def hunt(
 def _wave(
     climb: Climb, drawn: np.ndarray, rng: np.random.Generator, most: float
 ) -> tuple[Ends, np.ndarray]:
-    """Ends of climbs from draws of the base and from points farther in, and which are the former."""
+    """Ends of climbs from draws of the base and from points farther in; which are the former."""
     inner = np.repeat(drawn, THIRD - 1, axis=0)
     scale = rng.uniform(INNER, OUTER, (len(inner), 1))
     points = np.concatenate([drawn, climb.center + scale * (inner - climb.center)])
@@ -173,9 +174,7 @@ def _wave(
     return climb.polish(points[order], MOST_STEPS, most), order < len(drawn)
 
 
-def _claimed(
-    climb: Climb, ends: Ends, most: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _claimed(climb: Climb, ends: Ends, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For each end the leader that claims it, or -1; the leaders, and their covariances."""
     d = ends.x.shape[1]
     owner = np.full(len(ends.x), -1)
