@@ -42,6 +42,8 @@ DRAWN_AT_ONCE = 512
 # Ends that may become modes, where gradients are cheap and where they are not.
 MOST_ENDS, FEW_ENDS = 64, 16
 CLEAR, CALL = 0.5, 1e4
+# How near climbs come to each other, in units of the starts.
+NARROWEST = 1e-3
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class Hunt:
     from_base: np.ndarray
     from_all: np.ndarray
     mode: np.ndarray
+    floor: np.ndarray
     num_draws: int
     num_missed: int
     complete: bool
@@ -95,6 +98,15 @@ class Hunt:
     def bound(self) -> float:
         """What a further mode's basin could hold of the base's mass, with 95 % confidence."""
         return float(-np.expm1(np.log(0.05) / self.num_draws))
+
+    def nearest(self, points: np.ndarray) -> np.ndarray:
+        """The end within one standard deviation of which each point is, or -1."""
+        owner = np.full(len(points), -1)
+        for j in reversed(range(len(self.centers))):
+            away = points - self.centers[j]
+            solved = np.linalg.solve(self.covariances[j] + np.diag(self.floor**2), away.T).T
+            owner[np.einsum("ni,ni->n", away, solved) < 1.0] = j
+        return owner
 
     def counts(self) -> np.ndarray:
         """Draws of the base that ended at each mode."""
@@ -157,7 +169,7 @@ def hunt(
         centers, values, covariances,
         np.bincount(of_base[of_base >= 0], minlength=len(leaders)),
         np.bincount(owner[owner >= 0], minlength=len(leaders)),
-        mode, int(is_base.sum()), int(np.sum(of_base < 0)),
+        mode, NARROWEST * climb.unit, int(is_base.sum()), int(np.sum(of_base < 0)),
         complete=not (ends.finished & np.isfinite(ends.value) & (owner < 0)).any(),
     )  # fmt: skip
 
@@ -181,6 +193,7 @@ def _claimed(climb: Climb, ends: Ends, most: int) -> tuple[np.ndarray, np.ndarra
     order = np.argsort(-ends.value, kind="stable")
     order = order[np.isfinite(ends.value[order])]
     leads = ends.followed
+    floor = np.diag((NARROWEST * climb.unit) ** 2)
     leaders: list[int] = []
     covariances: list[np.ndarray] = []
     while (able := order[leads[order]]).size and len(leaders) < most:
@@ -192,9 +205,7 @@ def _claimed(climb: Climb, ends: Ends, most: int) -> tuple[np.ndarray, np.ndarra
         ):
             if owner[one] >= 0:
                 continue
-            # Widths of a thousandth of a unit at least: that is how far a climb goes.
             away = ends.x[order] - ends.x[one]
-            floor = np.diag((1e-3 * climb.unit) ** 2)
             near = np.einsum("ni,ni->n", away, np.linalg.solve(covariance + floor, away.T).T)
             owner[order[near < 1.0]] = len(leaders)
             order = order[near >= 1.0]

@@ -24,7 +24,7 @@ from scipy.special import logsumexp
 from temperance._types import Key
 from temperance.bases.batch_gradients import BatchGradients
 from temperance.bases.clouds import walk
-from temperance.bases.hunt import Budget, Hunt, draws_of_base, hunt, spread_of
+from temperance.bases.hunt import MOST_STEPS, Budget, Hunt, draws_of_base, hunt, spread_of
 from temperance.bases.mixture_fit import Parts, fit_cloud, weigh
 from temperance.bases.polish import Climb
 from temperance.bases.reference import Reference, barrier, by_mode, log_density, with_base
@@ -58,25 +58,27 @@ def find_reference(
         gradients.told = lambda count: bars.update(min(count, budget.num_gradients), "")
         climb = Climb(gradients, *spread_of(drawn))
         found = hunt(climb, partial(draws_of_base, densities, key), rng, budget)
-        clouds = _clouds(climb, found, drawn, rng, cheap=budget.cheap)
-        bars.update(budget.num_gradients, f"{len(clouds)} found")
+        clouds, of = _clouds(climb, found, drawn, rng, cheap=budget.cheap)
+        bars.update(budget.num_gradients, f"{max(of) + 1} found")
     fits = [fit_cloud(cloud, rng) for cloud in clouds]
     own = densities.hot is not None and not isinstance(problem, Problem)
     wide = densities.hot if own else covering(drawn)
-    return _weighed(climb, fits, found, wide, drawn, rng)
+    return _weighed(climb, fits, of, found, wide, drawn, rng)
 
 
 def _clouds(
     climb: Climb, found: Hunt, drawn: np.ndarray, rng: np.random.Generator, *, cheap: bool
-) -> list[np.ndarray]:
-    """The cloud of each mode, and one of the walkers from the base that are at none of them."""
+) -> tuple[list[np.ndarray], list[int]]:
+    """Clouds, and the mode that each is of: one about each mode's climbs, and one of the walkers
+    from the base that are elsewhere.
+    """
     num, num_steps = (pair[0 if cheap else 1] for pair in (WALKERS, WALKS))
     d = drawn.shape[1]
     far = drawn[rng.permutation(len(drawn))[: num // THIRD]]
     far = far[np.isfinite(climb.gradients(far)[0])]
     unit = np.broadcast_to(np.diag(climb.unit), (len(far), d, d))
     if not len(found.centers):
-        return [walk(climb.gradients, rng, far, unit, num_steps)]
+        return [walk(climb.gradients, rng, far, unit, num_steps)], [0]
     which = np.arange(num - num // THIRD) % len(found.centers)
     factors = np.linalg.cholesky(found.covariances + 1e-14 * np.diag(climb.unit**2))[which]
     centers = found.centers[which]
@@ -94,23 +96,32 @@ def _clouds(
         belongs = logsumexp(fit.log_components(rest[:, -1]), axis=1) >= inside.min() - SLACK
         clouds.append(np.concatenate([cloud, rest[belongs]]))
         rest = rest[~belongs]
-    return clouds + ([rest] if len(rest) >= FEWEST else [])
+    of = list(range(found.num_modes))
+    if len(rest) < FEWEST:
+        return clouds, of
+    # A slab about a spike, or the mouth of a funnel, is uphill of nothing but the mode itself.
+    ends = climb.polish(rest[:, -1], MOST_STEPS)
+    owner = found.nearest(ends.x)
+    counts = np.bincount(found.mode[owner[owner >= 0]], minlength=found.num_modes)
+    known = counts.max() >= len(rest) / 2
+    return [*clouds, rest], [*of, int(counts.argmax()) if known else found.num_modes]
 
 
 def _weighed(
     climb: Climb,
     fits: list[Parts],
+    of: list[int],
     found: Hunt,
     wide: Any,
     drawn: np.ndarray,
     rng: np.random.Generator,
 ) -> Reference:
     """The parts of all modes with weights from importance ratios, and what those tell."""
-    modes = len(fits)
-    mode = np.repeat(np.arange(modes), [len(fit.weights) for fit in fits])
+    modes = max(of) + 1
+    mode = np.repeat(of, [len(fit.weights) for fit in fits])
     parts = Parts(*(np.concatenate(leaves) for leaves in zip(*fits, strict=True)))
     inner = StudentMixture(*parts)
-    each = min(DRAWS, MOST_DRAWS // (modes + 1))
+    each = min(DRAWS, MOST_DRAWS // (len(fits) + 1))
     counts = np.concatenate([rng.multinomial(each, fit.weights) for fit in fits])
     points = np.concatenate([inner.draws(rng, counts), drawn[:each]])
     values, _ = climb.gradients(points)

@@ -23,6 +23,8 @@ from temperance.bases.mixture_fit import Parts
 from temperance.problems.gaussian import Gaussian
 from temperance.problems.mixture import Mixture, StudentMixture
 
+# A part with less than this share of its mode does not count.
+MATTERS = 0.01
 # Log ratios below this are nothing, and the powers between which the barrier is added up.
 LOWEST, FIRST_POWER, NUM_POWERS = -1e10, 1e-14, 80
 
@@ -70,6 +72,22 @@ class Reference:
             return self.hunt.centers[np.flatnonzero(self.hunt.mode == k)[0]]
         own = np.flatnonzero(self.mode == k)
         return self.parts.means[own[np.argmax(self.parts.weights[own])]]
+
+    @property
+    def unevenness(self) -> float:
+        """How much wider the widest part of a mode is than its narrowest, in the worst mode.
+
+        Widths are geometric means over all directions: a funnel's change along it, a bent ridge's
+        do not. Parts with less than a hundredth of the mode do not count.
+        """
+        found = [1.0]
+        factors = np.linalg.cholesky(self.parts.scales)
+        widths = np.log(np.einsum("jii->ji", factors)).mean(axis=1)
+        for k in range(self.num_modes):
+            own = self.mode == k
+            heavy = own & (self.parts.weights > MATTERS * self.parts.weights[own].sum())
+            found.append(float(np.exp(np.ptp(widths[heavy]))) if heavy.any() else 1.0)
+        return max(found)
 
     def assign(self, points: np.ndarray) -> np.ndarray:
         """The mode that each point (n, d) most likely belongs to."""

@@ -24,6 +24,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from temperance.bases.batch_gradients import has_gradient
 from temperance.bases.hunt import Budget
 from temperance.bases.modes import find_reference
 from temperance.bases.reference import Reference
@@ -49,6 +50,8 @@ DEAR = 20_000.0
 GOOD_SHAPE, GOOD_SHARE = 0.5, 0.1
 # Draws of the base that may end at none of the modes that are kept.
 MOST_MISSED = 0.05
+# The move where widths within a mode differ by more than this.
+LOCAL_STEPS, UNEVEN = "autostep", 2.5
 # Sweeps a draw, where the way from the reference to the target is short.
 SHORT, SHORT_SWEEPS = 1.0, 3
 
@@ -95,6 +98,13 @@ def choose(asked: Asked, methods: Mapping[str, Method]) -> Choice:
     if reference.barrier < SHORT:
         options["sweeps_per_draw"] = SHORT_SWEEPS
     why = f"{modes}: parallel tempering from a reference with a part for each"
+    if (
+        move is None
+        and reference.unevenness > UNEVEN
+        and has_gradient(densities.whole, densities.layout.dimension)
+    ):
+        move = LOCAL_STEPS
+        why += f"; widths within a mode differ by {reference.unevenness:.2g}: steps of local size"
     return Choice(PARALLEL, move, options, why)
 
 

@@ -172,8 +172,8 @@ def mode_warnings(tree: Any) -> list[str]:
     apart = np.abs(share - known) > APART + ERRORS * np.hypot(error, its_error)
     found += [
         (
-            f"mode {k} ({_place(group, int(k))}) has {share[k]:.1%} of the draws, and {known[k]:.1%} of "
-            "the mass by the reference's own draws: draw more, or warm up longer"
+            f"mode {k} ({_place(group, int(k))}) has {share[k]:.1%} of the draws, and "
+            f"{known[k]:.1%} of the mass by the reference's own draws: draw more, or warm up longer"
         )
         for k in np.flatnonzero(apart & ~missed & trusted)
     ]
