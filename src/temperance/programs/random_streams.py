@@ -27,6 +27,7 @@ class Run(IntEnum):
     DRAW = 2
     FILL = 3
     TEMPER = 4
+    JOINT = 5
     # No run has both: an anneal that chooses betas by conditional ESS leaves no rows out.
     ROWS = 2**31 - 2
     BETAS = 2**31 - 2

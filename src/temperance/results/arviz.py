@@ -64,7 +64,8 @@ def _draws(
     with warnings.catch_warnings():
         # A run stopped early may well have more chains than draws.
         warnings.filterwarnings("ignore", "Found chain dimension to be longer", UserWarning)
-        found = arviz_base.dict_to_dataset(dict(arrays), dims=dict(named), coords=dict(labels))
+        axes: dict[Any, Any] = dict(named)
+        found = arviz_base.dict_to_dataset(dict(arrays), dims=axes, coords=dict(labels))
     found.attrs = {}
     return xr.DataTree(found)
 

@@ -11,19 +11,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtr
 
 from temperance.estimates.weighted import kish, log_mean_weight, log_ratio, weighted_mean
+from temperance.ladders.spacing import anneal_variance
 from temperance.methods.report.evidence import WeightedEvidence, estimates
 from temperance.methods.report.piece import Arrays, Piece, tempering
 from temperance.problems.gaussian import Gaussian
 from temperance.programs.random_streams import probe_key
+from temperance.samplers.round_trips import COLD, HOT
 
 NUM_BINS = 10
 # Draws of a base whose moments nobody knows; how unlikely a disagreement has to be; and how many
 # round trips are few.
 MANY, UNLIKELY, FEW_TRIPS = 4096, 1e-3, 5
+# How many of their errors log Z of one chain may be from that of the others.
+APART = 4.5
+# Of log weights of anneals: beyond it fewer and longer anneals are better.
+MOST_VARIANCE = 1.0
 WEIGHTS = ("log_weight", "log_weight_base", "log_weight_reverse")
 
 
@@ -48,15 +55,43 @@ class Weights(Piece):
 
 
 class Anneals(Piece):
-    """The betas at which anneals stop."""
+    """The betas at which anneals stop, and how many there should have been if they are fewer."""
 
     def arrays(self, run: Any) -> Arrays:
         betas = getattr(run.sampler.ladder, "betas", None)
-        return {} if betas is None else {"anneal_beta": (("stop",), np.asarray(betas))}
+        if betas is None:
+            return {}
+        wanted = int(getattr(run.learnt, "wanted", 0))
+        group: Arrays = {"anneal_beta": (("stop",), np.asarray(betas))}
+        return group | ({"wanted_stops": ((), wanted)} if wanted else {})
 
     def facts(self, tree: Any) -> dict[str, Any]:
         betas = tempering(tree).get("anneal_beta")
-        return {} if betas is None else {"steps of an anneal": betas.size - 1}
+        if betas is None:
+            return {}
+        steps, wanted = betas.size - 1, tempering(tree).get("wanted_stops")
+        if wanted is None:
+            return {"steps of an anneal": steps}
+        return {
+            "steps of an anneal": f"{steps}, of {int(wanted) - 1} that were wanted: "
+            "max_evaluations allows no more"
+        }
+
+    def warnings(self, tree: Any) -> list[str]:
+        group = tempering(tree)
+        if "wanted_stops" not in group:
+            return []
+        steps, wanted = group.sizes["stop"] - 1, int(group["wanted_stops"]) - 1
+        variance = anneal_variance(steps + 1, wanted + 1)
+        if variance <= MOST_VARIANCE:
+            return []
+        words = (
+            f"an anneal has {steps} steps, and {wanted} were wanted: so few leave log weights a "
+            f"variance of {variance:.2g} at least, and a few draws have nearly all of the weight. "
+            "Give fewer num_draws, each of which is then a longer anneal, a larger "
+            "max_evaluations, or a base that is nearer to the target (base=)"
+        )
+        return [words]
 
 
 @dataclass(frozen=True)
@@ -87,11 +122,45 @@ class Travels(Piece):
             group["visits"] = (("bin",), counts / counts.sum())
         if self.has_rungs:
             group["beta"] = (("rung",), np.asarray(ladder.betas))
-        return group | _base_check(draws, ladder)
+        return group | self._by_chain(run) | _base_check(draws, ladder)
+
+    def _by_chain(self, run: Any) -> Arrays:
+        """Each chain's time at both ends, and its own log Z beside that of the others."""
+        draws, ladder, zeta = run.draws, run.sampler.ladder, self.log_zeta(run.sampler)
+        if self.by_rung:
+            base, target = draws["rung"] == 0, draws["rung"] == ladder.num_rungs - 1
+        else:
+            place = draws["beta"]
+            if "control" in draws:
+                of_each = jax.vmap(jax.vmap(ladder.control.beta))
+                place = np.asarray(of_each(jnp.asarray(draws["control"])))
+            base, target = place <= HOT, place >= COLD
+        one, zero = (_all_steps(run, name) for name in ("log_weight", "log_weight_base"))
+        chains = range(one.shape[0])
+        own = [log_ratio(one[[c]], zero[[c]], zeta) for c in chains]
+        group: Arrays = {
+            "share_at_base": (("chain",), base.mean(axis=1)),
+            "share_at_target": (("chain",), target.mean(axis=1)),
+            "chain_log_evidence": (("chain",), [found.value for found in own]),
+        }
+        if len(own) > 1:
+            others = [log_ratio(np.delete(one, c, 0), np.delete(zero, c, 0), zeta) for c in chains]
+            pairs = list(zip(own, others, strict=True))
+            group["others_log_evidence"] = (("chain",), [other.value for _, other in pairs])
+            group["chain_evidence_error"] = (
+                ("chain",), [float(np.hypot(mine.error, other.error)) for mine, other in pairs]
+            )  # fmt: skip
+        return group
 
     def facts(self, tree: Any) -> dict[str, Any]:
         ladder = tempering(tree)
         facts: dict[str, Any] = {"rungs": ladder.sizes["rung"]} if self.has_rungs else {}
+        if "chain_log_evidence" in ladder:
+            facts |= {
+                "log evidence by chain": ladder["chain_log_evidence"].values,
+                "share of draws at the base by chain": ladder["share_at_base"].values,
+                "share of draws at the target by chain": ladder["share_at_target"].values,
+            }
         return facts | {
             "round trips by chain": ladder["round_trips"].values,
             "log zeta": float(ladder["log_zeta"]),
@@ -111,9 +180,11 @@ class Travels(Piece):
         if trips < FEW_TRIPS:
             found.append(
                 f"a chain went {trips} times from the base to the target and back in "
-                f"{tree['posterior'].sizes['draw']} draws: how often it visits each mode is not "
-                "yet to be trusted; draw more, or give a base that is nearer to the target (base=)"
+                f"{tree['posterior'].sizes['draw']} draws: how often it visits each mode, and log "
+                "evidence, are not yet to be trusted; draw more, or give a base that is nearer to "
+                "the target (base=)"
             )
+        found += _apart(ladder)
         z, checks = float(ladder["base_z"]), int(ladder["base_checks"])
         if 2 * ndtr(-z) * checks < UNLIKELY:
             found.append(
@@ -122,6 +193,30 @@ class Travels(Piece):
                 "of it; draw more, or warm up longer"
             )
         return found
+
+
+def _apart(ladder: Any) -> list[str]:
+    """What there is to say of the chain whose log Z is farthest from that of the others."""
+    if "others_log_evidence" not in ladder:
+        return []
+    own, others, errors = (
+        ladder[name].values
+        for name in ("chain_log_evidence", "others_log_evidence", "chain_evidence_error")
+    )
+    gap = np.abs(own - others)
+    far = ~(gap <= APART * errors)  # a chain without any weight is not near
+    if not far.any():
+        return []
+    chain = int(np.argmax(np.where(far, np.nan_to_num(gap, nan=np.inf), -1.0)))
+    base, target = (100 * float(ladder[f"share_at_{end}"][chain]) for end in ("base", "target"))
+    words = (
+        f"{int(far.sum())} of {len(far)} chains disagree with the others about log evidence: chain "
+        f"{chain} alone says {own[chain]:.2f}, and the others say {others[chain]:.2f}; "
+        f"{base:.0f} % of its draws were at the base and {target:.0f} % at the target. A chain "
+        "does not travel, so that neither log evidence nor the draws can be used: warm up longer, "
+        "give a base that is nearer to the target (base=), or use method='pt'"
+    )
+    return [words]
 
 
 @dataclass(frozen=True)
