@@ -317,6 +317,7 @@ def named_like_statistics(y):
     numpyro.sample("y", dist.Normal(jnp.sum(control) + jnp.sum(beta), 1), obs=y)
 
 
+@pytest.mark.slow
 def test_names_that_the_result_has_of_its_own() -> None:
     problem = tp.from_numpyro(named_like_statistics, Y[:8])
     tree = tp.sample(problem, "plain", "metropolis", **TINY)

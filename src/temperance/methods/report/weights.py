@@ -27,7 +27,7 @@ NUM_BINS = 10
 # Draws of a base whose moments nobody knows; how unlikely a disagreement has to be; and how many
 # round trips are few.
 MANY, UNLIKELY, FEW_TRIPS = 4096, 1e-3, 5
-# How many of their errors log Z of one chain may be from that of the others.
+# How many of their errors log Z of one chain may be from that of most.
 APART = 4.5
 # Of log weights of anneals: beyond it fewer and longer anneals are better.
 MOST_VARIANCE = 1.0
@@ -125,7 +125,7 @@ class Travels(Piece):
         return group | self._by_chain(run) | _base_check(draws, ladder)
 
     def _by_chain(self, run: Any) -> Arrays:
-        """Each chain's time at both ends, and its own log Z beside that of the others."""
+        """Each chain's time at both ends, and its own log Z."""
         draws, ladder, zeta = run.draws, run.sampler.ladder, self.log_zeta(run.sampler)
         if self.by_rung:
             base, target = draws["rung"] == 0, draws["rung"] == ladder.num_rungs - 1
@@ -138,19 +138,12 @@ class Travels(Piece):
         one, zero = (_all_steps(run, name) for name in ("log_weight", "log_weight_base"))
         chains = range(one.shape[0])
         own = [log_ratio(one[[c]], zero[[c]], zeta) for c in chains]
-        group: Arrays = {
+        return {
             "share_at_base": (("chain",), base.mean(axis=1)),
             "share_at_target": (("chain",), target.mean(axis=1)),
             "chain_log_evidence": (("chain",), [found.value for found in own]),
+            "chain_evidence_error": (("chain",), [found.error for found in own]),
         }
-        if len(own) > 1:
-            others = [log_ratio(np.delete(one, c, 0), np.delete(zero, c, 0), zeta) for c in chains]
-            pairs = list(zip(own, others, strict=True))
-            group["others_log_evidence"] = (("chain",), [other.value for _, other in pairs])
-            group["chain_evidence_error"] = (
-                ("chain",), [float(np.hypot(mine.error, other.error)) for mine, other in pairs]
-            )  # fmt: skip
-        return group
 
     def facts(self, tree: Any) -> dict[str, Any]:
         ladder = tempering(tree)
@@ -196,25 +189,24 @@ class Travels(Piece):
 
 
 def _apart(ladder: Any) -> list[str]:
-    """What there is to say of the chain whose log Z is farthest from that of the others."""
-    if "others_log_evidence" not in ladder:
+    """What there is to say of the chain whose log Z is farthest from that of most."""
+    if "chain_log_evidence" not in ladder or ladder.sizes["chain"] == 1:
         return []
-    own, others, errors = (
-        ladder[name].values
-        for name in ("chain_log_evidence", "others_log_evidence", "chain_evidence_error")
-    )
-    gap = np.abs(own - others)
-    far = ~(gap <= APART * errors)  # a chain without any weight is not near
+    own, errors = (ladder[f"chain_{name}"].values for name in ("log_evidence", "evidence_error"))
+    middle = float(np.median(own))
+    gap = np.abs(own - middle)
+    # A chain without any weight is not near.
+    far = ~(gap <= APART * np.hypot(errors, np.median(errors)))
     if not far.any():
         return []
     chain = int(np.argmax(np.where(far, np.nan_to_num(gap, nan=np.inf), -1.0)))
     base, target = (100 * float(ladder[f"share_at_{end}"][chain]) for end in ("base", "target"))
     words = (
-        f"{int(far.sum())} of {len(far)} chains disagree with the others about log evidence: chain "
-        f"{chain} alone says {own[chain]:.2f}, and the others say {others[chain]:.2f}; "
-        f"{base:.0f} % of its draws were at the base and {target:.0f} % at the target. A chain "
-        "does not travel, so that neither log evidence nor the draws can be used: warm up longer, "
-        "give a base that is nearer to the target (base=), or use method='pt'"
+        f"chains disagree about log evidence: chain {chain} alone says {own[chain]:.2f}, and the "
+        f"median of the chains is {middle:.2f}; {base:.0f} % of its draws were at the base and "
+        f"{target:.0f} % at the target. A chain does not travel, so that neither log evidence nor "
+        "the draws can be used: warm up longer, give a base that is nearer to the target (base=), "
+        "or use method='pt'"
     )
     return [words]
 
