@@ -211,7 +211,6 @@ def test_the_joint_chain_travels_where_base_and_target_are_far_apart(move: str, 
         target, "joint-ct", move, seed=seed, log_zeta=log_z_of_wells(16), progress=False
     )
     assert tree["tempering"]["round_trips"].values.min() == 0
-    assert abs(tp.log_evidence(tree)[0] - log_z_of_wells(16)) > 3
     assert any("to the target and back" in words for words in tp.summary(tree).warnings)
 
 
