@@ -69,9 +69,7 @@ def find_reference(
 def _clouds(
     climb: Climb, found: Hunt, drawn: np.ndarray, rng: np.random.Generator, *, cheap: bool
 ) -> tuple[list[np.ndarray], list[int]]:
-    """Clouds, and the mode that each is of: one about each mode's climbs, and one of the walkers
-    from the base that are elsewhere.
-    """
+    """A cloud about each mode, one of the walkers from the base elsewhere, and whose they are."""
     num, num_steps = (pair[0 if cheap else 1] for pair in (WALKERS, WALKS))
     d = drawn.shape[1]
     far = drawn[rng.permutation(len(drawn))[: num // THIRD]]

@@ -41,6 +41,7 @@ STREAMS = {
     "draw": random_streams.Run.DRAW,
     "fill": random_streams.Run.FILL,
     "temper": random_streams.Run.TEMPER,
+    "joint": random_streams.Run.JOINT,
 }
 
 
