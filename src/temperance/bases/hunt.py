@@ -11,7 +11,10 @@
 **What may have been missed.** A mode's *basin* is the set of points from which the climb ends at
 it. A mode whose basin holds b of the base's mass is missed by N draws of the base with probability
 (1 - b)^N, which is below 0.05 for b >= 3 / N. So with 95 % confidence a further mode has a basin of
-less than 3 / N. The points that are drawn towards the middle find more, and do not count here.
+less than 3 / N. Where k of the N climbs ended at none of the modes that are kept, the limit is that
+of Clopper and Pearson for k out of N. Where only a share of the long climbs was followed to the
+end, N counts that share of the draws alone. The points that are drawn towards the middle find more,
+and do not count here.
 """
 
 from collections.abc import Callable
@@ -22,6 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
+from scipy.special import betaincinv
 
 from temperance._types import Key, LogDensity
 from temperance.bases.batch_gradients import has_gradient
@@ -75,8 +79,7 @@ class Hunt:
     """What a hunt has found: ends, best first, and the mode that each of them belongs to.
 
     `from_base` and `from_all` count the draws that ended there. Of `num_draws` draws of the base
-    that were followed to their ends `num_missed` ended at none of these: outside of the support, or
-    at ends beyond the first `most_ends`.
+    `num_missed` ended at none of these, but at ends beyond the first `most_ends`, or on the way.
     """
 
     centers: np.ndarray
@@ -97,7 +100,8 @@ class Hunt:
     @property
     def bound(self) -> float:
         """What a further mode's basin could hold of the base's mass, with 95 % confidence."""
-        return float(-np.expm1(np.log(0.05) / self.num_draws))
+        k, n = self.num_missed, self.num_draws
+        return float(betaincinv(k + 1, n - k, 0.95)) if k < n else 1.0
 
     def nearest(self, points: np.ndarray) -> np.ndarray:
         """The end within one standard deviation of which each point is, or -1."""
@@ -160,7 +164,11 @@ def hunt(
     if num:
         waves.append(_wave(climb, draw(1, num), rng, 1.2 * left))
     ends = Ends(*(np.concatenate(leaves) for leaves in zip(*(w[0] for w in waves), strict=True)))
-    is_base = np.concatenate([w[1] for w in waves]) & ends.followed
+    is_base = np.concatenate([w[1] for w in waves])
+    long = is_base & (ends.late | ~ends.followed)
+    share = np.mean(ends.followed[long]) if long.any() else 1.0
+    num_draws = max(int(share * is_base.sum()), 1)
+    is_base &= ends.followed & np.isfinite(ends.value)
     owner, leaders, covariances = _claimed(climb, ends, budget.most_ends)
     centers, values = ends.x[leaders], ends.value[leaders]
     mode = _joined(climb, centers, values)
@@ -169,7 +177,7 @@ def hunt(
         centers, values, covariances,
         np.bincount(of_base[of_base >= 0], minlength=len(leaders)),
         np.bincount(owner[owner >= 0], minlength=len(leaders)),
-        mode, NARROWEST * climb.unit, int(is_base.sum()), int(np.sum(of_base < 0)),
+        mode, NARROWEST * climb.unit, num_draws, min(int(np.sum(of_base < 0)), num_draws),
         complete=not (ends.finished & np.isfinite(ends.value) & (owner < 0)).any(),
     )  # fmt: skip
 

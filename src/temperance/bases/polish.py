@@ -31,7 +31,8 @@ BLOCK, ALL_MAY, FEWEST = 2048, 15, 128
 class Ends(NamedTuple):
     """Where points ended, their log densities and gradients, and whether they had finished.
 
-    `followed` tells those that were not given up for want of evaluations.
+    `followed` tells those that were not given up for want of evaluations, and `late` those that
+    took more steps than all may make.
     """
 
     x: np.ndarray
@@ -39,6 +40,7 @@ class Ends(NamedTuple):
     slope: np.ndarray
     finished: np.ndarray
     followed: np.ndarray
+    late: np.ndarray
 
 
 class _Climbers:
@@ -139,8 +141,9 @@ class Climb:
         """
         n, d = starts.shape
         ends = Ends(
-            np.empty((n, d)), np.empty(n), np.empty((n, d)), np.zeros(n, bool), np.ones(n, bool)
-        )
+            np.empty((n, d)), np.empty(n), np.empty((n, d)),
+            np.zeros(n, bool), np.ones(n, bool), np.zeros(n, bool),
+        )  # fmt: skip
         for first in range(0, n, BLOCK):
             rows = np.arange(first, min(first + BLOCK, n))
             stop = self.num_evaluations + most * len(rows) / n
@@ -162,6 +165,7 @@ class Climb:
                 ends.x[rows] = self.center + self.unit * now.z[gone]
                 ends.value[rows], ends.slope[rows] = now.value[gone], now.slope[gone] / self.unit
                 ends.finished[rows], ends.followed[rows] = now.finished[gone], ~given_up[gone]
+                ends.late[rows] = count >= ALL_MAY
                 now.keep(~gone)
             if not now.rows.size:
                 break

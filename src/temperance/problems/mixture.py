@@ -114,7 +114,7 @@ class StudentMixture(eqx.Module):
         square = jnp.sum(away**2, axis=1)
         return _log_sum(_profile(jnp, square, self.dofs, x.shape[0]) + self._constants())
 
-    def _constants(self) -> Array:
+    def _constants(self) -> Any:
         return self.log_weights + self.log_normalisers
 
     def draw(self, key: Key) -> Float[Array, " d"]:
