@@ -50,7 +50,7 @@ class Chains:
         serial: bool,
         weighted: bool,
         remedy: str,
-        vouched: Callable[[int, bool], bool] = lambda variable, low: False,
+        vouched: Callable[[int, bool], bool] = lambda _variable, _low: False,
     ):
         self.tree, self.table = tree, table
         self.serial, self.weighted, self.remedy = serial, weighted, remedy
