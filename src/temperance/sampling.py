@@ -8,7 +8,6 @@ Everything that can be wrong with a call is found before anything long is compil
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from temperance.methods import METHODS, method_like
 from temperance.moves.move import AbstractMove
 from temperance.moves.named import move_named
 from temperance.problems.checks import check_count, check_problem, is_number
-from temperance.problems.problem import BaseDraw, Densities, Problem, Target, densities_of
+from temperance.problems.problem import Densities, Problem, Target, densities_of
 from temperance.programs.compiled import traceable
 from temperance.programs.progress import reporter
 from temperance.programs.scope import across_precisions, scope
@@ -117,7 +116,15 @@ def sample(
         facts = {
             "method": call.method,
             "report": report.name,
-            "references": " ".join(dict.fromkeys((*report.references, *call.move.references))),
+            "references": " ".join(
+                dict.fromkeys(
+                    (
+                        *report.references,
+                        *call.move.references,
+                        *(() if call.reference is None else call.reference.references),
+                    )
+                )
+            ),
             "move": repr(call.move),
             "seed": seed,
             "num_warmup": call.num_warmup,
@@ -158,12 +165,9 @@ def _by_name(
     densities = _densities(problem, name, by_rows, kernel.gathers)
     given = parsed(name, method.options, choice.options)
     kernel = traceable(kernel.placed(problem, densities.layout))
-    reference = choice.reference
-    if reference is not None:
-        densities = replace(densities, draw=BaseDraw(traceable(reference.density)))
     call = Call(
         problem, densities, kernel, given, **counts, key=key, method=name, fitting=fitting,
-        reference=reference,
+        reference=choice.reference,
     )  # fmt: skip
     return method.stages, method.prepare(call), method
 

@@ -54,6 +54,8 @@ class Reference:
     efficiency: float
     num_evaluations: int
 
+    references = ("cappe2008", "meng1996", "vehtari2024")
+
     @property
     def num_modes(self) -> int:
         return len(self.shares)

@@ -50,7 +50,7 @@ class Call:
     """One call of `sample`, checked as far as it can be without its method.
 
     `fitting` is what a fit of the base is told: seed, progress and precision. `reference` is what
-    is known of the modes, where they were hunted for.
+    is known of the modes, where they were hunted for, and `from_reference` says that it is the base.
     """
 
     problem: Problem | Target
@@ -64,6 +64,7 @@ class Call:
     method: str = ""
     fitting: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     reference: Any = None
+    from_reference: bool = False
 
     @property
     def dimension(self) -> int:

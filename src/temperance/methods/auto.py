@@ -48,6 +48,8 @@ DEAR = 20_000.0
 # What a reference has to be like for chains alone: the shape of the tail of its ratios, and the
 # effective share of its draws.
 GOOD_SHAPE, GOOD_SHARE = 0.5, 0.1
+# What it must not be like for heating from it.
+POOR_SHAPE, POOR_SHARE = 1.0, 0.005
 # Draws of the base that may end at none of the modes that are kept.
 MOST_MISSED = 0.05
 # The move where widths within a mode differ by more than this.
@@ -81,12 +83,14 @@ def choose(asked: Asked, methods: Mapping[str, Method]) -> Choice:
     work = Budget.of(densities.whole, densities.layout.dimension).work
     hunt = reference.hunt
     crowded = not hunt.complete and hunt.num_missed > MOST_MISSED * hunt.num_draws
-    if crowded and reference.shape > GOOD_SHAPE and densities.hot is not None:
+    crowded = crowded and not reference.shape < GOOD_SHAPE
+    poor = not (reference.shape < POOR_SHAPE and reference.efficiency > POOR_SHARE)
+    if (crowded or poor) and densities.hot is not None:
         why = (
-            f"{modes} and there are more, so that heat comes from the "
-            f"{'prior' if isinstance(problem, Problem) else 'base'}"
+            f"{modes}{' and there are more' if crowded else ''}, which no mixture fits well: parallel "
+            f"tempering from the {'prior' if isinstance(problem, Problem) else 'base'}"
         )
-        return Choice(PARALLEL, move, {"base": "own"}, why)
+        return Choice(PARALLEL, move, {"base": "own"}, why, reference)
     good = reference.shape < GOOD_SHAPE and reference.efficiency > GOOD_SHARE
     if good and reference.num_modes == 1 and work > DEAR:
         why = (

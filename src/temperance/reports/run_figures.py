@@ -11,6 +11,7 @@ from temperance.reports.style import HOT, INK, SOFT, chain_colour, drawn, new_fi
 MOST_VARIABLES = 8
 MOST_POINTS = 2000
 PATH_DRAWS = 250
+MOST_MODES = 24
 
 
 def scalars(posterior: Any) -> list[tuple[str, np.ndarray]]:
@@ -154,11 +155,14 @@ def evidence(tree: Any) -> Figure:
     figure = new_figure(10.0, 2.8)
     left, right = figure.subplots(1, 2, width_ratios=(2, 1))
     marks = {"mbar": "MBAR", "stepping_stones": "stepping stones"}
-    for number, name in enumerate(found["estimator"].values):
+    names = [str(name) for name in found["estimator"].values]
+    labels = [marks.get(name, name) for name in names]
+    for number, (name, label) in enumerate(zip(names, labels, strict=True)):
         row = found.dataset.sel(estimator=name)
         path = np.concatenate([[0.0], np.cumsum(row["log_ratio"].values)])
         colour = chain_colour(number)
-        left.plot(betas, path, "o-", color=colour, ms=4, label=marks.get(str(name), str(name)))
+        if np.isfinite(path).all():  # a bridge from the reference makes no stops
+            left.plot(betas, path, "o-", color=colour, ms=4, label=label)
         value, error = float(row["log_evidence"]), float(row["error"])
         right.errorbar(number, value, 1.96 * error, fmt="o", color=colour, capsize=4, ms=6)
     left.set_xscale("symlog", linthresh=max(1e-6, float(betas[betas > 0].min())))
@@ -166,11 +170,36 @@ def evidence(tree: Any) -> Figure:
     left.set_title("log Z along the ladder")
     left.legend()
     quiet(left)
-    right.set_xlim(-0.6, len(marks) - 0.4)
-    right.set_xticks(range(len(marks)), list(marks.values()))
+    right.set_xlim(-0.6, len(labels) - 0.4)
+    right.set_xticks(range(len(labels)), labels)
     right.ticklabel_format(axis="y", useOffset=False)
     right.set_title("At the target, 95 % intervals")
     quiet(right)
+    return figure
+
+
+@drawn
+def modes(group: Any) -> Figure:
+    """Each mode's share of the draws, beside what the reference's own draws say, and its visits."""
+    order = np.argsort(-group["share"].values)[:MOST_MODES]
+    figure = new_figure(10.0, 2.8)
+    left, right = figure.subplots(1, 2)
+    kinds = (("share", "error", "draws"), ("reference_share", "reference_error", "reference"))
+    for number, (share, error, label) in enumerate(kinds):
+        place = np.arange(len(order)) + 0.18 * (2 * number - 1)
+        left.errorbar(
+            place, group[share].values[order], 1.96 * group[error].values[order], fmt="o",
+            color=chain_colour(number), capsize=3, ms=5, label=label,
+        )  # fmt: skip
+    left.set_ylim(bottom=0.0)
+    left.set_title("Share of each mode, 95 % intervals")
+    left.legend()
+    right.bar(np.arange(len(order)), group["entries"].values[order], 0.6, color=chain_colour(0))
+    right.set_title("How often chains came from another mode")
+    for axes in (left, right):
+        axes.set_xticks(range(len(order)), [str(mode) for mode in order])
+        axes.set_xlabel("mode")
+        quiet(axes)
     return figure
 
 

@@ -18,6 +18,7 @@ from temperance.reports.page import (
     warnings,
 )
 from temperance.results.cite import cite
+from temperance.results.modes import missed_sentence
 from temperance.results.summary import Summary, summary
 
 MOST_ROWS = 60
@@ -36,6 +37,7 @@ def run_page(tree: Any) -> str:
     sections = [
         section("Should I believe it?", warnings(said.warnings), notes(said.notes)),
         section("The posterior", _table(said), _marginals(tree)),
+        *_modes(tree, said),
         *_tempering(tree),
         *_evidence(tree),
         section("How it was made", _facts(said, attrs)),
@@ -57,6 +59,23 @@ def _table(said: Summary) -> str:
     left_out = len(said.table) - len(frame)
     note = paragraph(f"{left_out} more variables are in the file.", "note") if left_out else ""
     return table(["", *map(str, frame.columns)], rows) + note
+
+
+def _modes(tree: Any, said: Summary) -> list[str]:
+    """What the hunt found, where there was one."""
+    if said.modes is None:
+        return []
+    frame = said.modes.head(MOST_ROWS)
+    rows = [
+        [str(name), *(show(value) for value in row)]
+        for name, row in zip(frame.index, frame.to_numpy(), strict=True)
+    ]
+    words = (
+        "The shares by the run's draws and by independent draws of the reference are estimates of "
+        "the same masses. " + (missed_sentence(tree) or "").capitalize() + "."
+    )
+    found = picture(figures.modes(tree["modes"].dataset), words)
+    return [section("The modes", table(["mode", *map(str, frame.columns)], rows), found)]
 
 
 def _marginals(tree: Any) -> str:
@@ -133,8 +152,8 @@ def _evidence(tree: Any) -> list[str]:
     ]
     said = [table(["estimator", "log Z", "standard error"], rows)]
     words = (
-        "log Z is counted from the hottest rung, a normalised density. What no chain has seen, no "
-        "error bar knows."
+        "log Z is counted from the hottest rung, a normalised density. An error bar does not cover "
+        "mass that no chain has visited."
     )
     by_rung = "log_ratio" in found
     said.append(picture(figures.evidence(tree), words) if by_rung else paragraph(words, "note"))

@@ -28,6 +28,32 @@ REFERENCES = {
   pages = {124105},
   year = {2008}
 }""",
+    "meng1996": """@article{meng1996,
+  author = {Meng, Xiao-Li and Wong, Wing Hung},
+  title = {Simulating ratios of normalizing constants via a simple identity: a theoretical
+    exploration},
+  journal = {Statistica Sinica},
+  volume = {6},
+  pages = {831--860},
+  year = {1996}
+}""",
+    "cappe2008": """@article{cappe2008,
+  author = {Capp{\\'e}, Olivier and Douc, Randal and Guillin, Arnaud and Marin, Jean-Michel and
+    Robert, Christian P.},
+  title = {Adaptive importance sampling in general mixture classes},
+  journal = {Statistics and Computing},
+  volume = {18},
+  pages = {447--459},
+  year = {2008}
+}""",
+    "vehtari2024": """@article{vehtari2024,
+  author = {Vehtari, Aki and Simpson, Daniel and Gelman, Andrew and Yao, Yuling and Gabry, Jonah},
+  title = {Pareto smoothed importance sampling},
+  journal = {Journal of Machine Learning Research},
+  volume = {25},
+  number = {72},
+  year = {2024}
+}""",
     "xie2011": """@article{xie2011,
   author = {Xie, Wangang and Lewis, Paul O. and Fan, Yu and Kuo, Lynn and Chen, Ming-Hui},
   title = {Improving marginal likelihood estimation for {Bayesian} phylogenetic model selection},

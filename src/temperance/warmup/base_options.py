@@ -58,8 +58,9 @@ def with_base_asked(
     check_move(call, bridge=call.densities.bridge or base is not None, joint=joint)
     key = stream(call.key, Run.HUNT)
     densities, fit = with_base(call.problem, call.densities, base, key=key, **call.fitting)
-    reference = fit if isinstance(fit, Reference) else None
-    call = replace(call, densities=densities, reference=reference)
+    if isinstance(fit, Reference):
+        call = replace(call, reference=fit, from_reference=True)
+    call = replace(call, densities=densities)
     return call, None if fit is None else float(fit.log_zeta)
 
 
@@ -73,7 +74,7 @@ def rungs_wanted(
 
     None where a pilot has to find out.
     """
-    if num_rungs is not None or betas is not None or call.reference is None:
+    if num_rungs is not None or betas is not None or not call.from_reference:
         return num_rungs
     return rule(call.reference.barrier)
 
