@@ -50,7 +50,7 @@ class Call:
     """One call of `sample`, checked as far as it can be without its method.
 
     `fitting` is what a fit of the base is told: seed, progress and precision. `reference` is what
-    is known of the modes, where they were hunted for, and `from_reference` says that it is the base.
+    is known of the modes, where they were hunted for; `from_reference` says that it is the base.
     """
 
     problem: Problem | Target

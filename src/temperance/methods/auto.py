@@ -87,8 +87,8 @@ def choose(asked: Asked, methods: Mapping[str, Method]) -> Choice:
     poor = not (reference.shape < POOR_SHAPE and reference.efficiency > POOR_SHARE)
     if (crowded or poor) and densities.hot is not None:
         why = (
-            f"{modes}{' and there are more' if crowded else ''}, which no mixture fits well: parallel "
-            f"tempering from the {'prior' if isinstance(problem, Problem) else 'base'}"
+            f"{modes}{' and there are more' if crowded else ''}, which no mixture fits well: "
+            f"parallel tempering from the {'prior' if isinstance(problem, Problem) else 'base'}"
         )
         return Choice(PARALLEL, move, {"base": "own"}, why, reference)
     good = reference.shape < GOOD_SHAPE and reference.efficiency > GOOD_SHARE
