@@ -58,7 +58,7 @@ class Mixture(eqx.Module):
         sizes = {np.shape(jax.eval_shape(one.draw, jax.random.key(0))) for one in components}
         if len(sizes) > 1:
             raise ArgumentError(f"components: wanted one dimension, got draws of shapes {sizes}")
-        self.log_weights = np.log(shares / shares.sum())  # pyright: ignore[reportAttributeAccessIssue]
+        self.log_weights = np.log(shares / shares.sum())
         self.components = tuple(components)
 
     def __call__(self, x: Float[Array, " d"]) -> Scalar:
