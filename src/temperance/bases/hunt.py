@@ -9,9 +9,12 @@
                half a unit belong to one mode
 
 **What may have been missed.** A mode's *basin* is the set of points from which the climb ends at
-it. A mode whose basin holds b of the base's mass is missed by N draws of the base with probability
-(1 - b)^N, which is below 0.05 for b >= 3 / N. So with 95 % confidence a further mode has a basin of
-less than 3 / N. The points that are drawn towards the middle find more, and do not count here.
+it. The first half of the draws of the base says which modes are known, and of the n draws of the
+second half k end elsewhere. All basins that the first half has not seen then hold, together, at
+most the upper 95 % limit of a binomial share (Clopper and Pearson 1934), which is 3 / n where k = 0;
+and so does that of any mode that neither half has seen, however many there are. That N draws miss
+a given basin of 3 / N with a chance of 5 % says less: of many such basins some are missed. The points
+that are drawn towards the middle find more, and do not count here.
 """
 
 from collections.abc import Callable
@@ -22,6 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
+from scipy import stats
 
 from temperance._types import Key, LogDensity
 from temperance.bases.batch_gradients import has_gradient
@@ -73,7 +77,8 @@ class Hunt:
 
     `from_base` and `from_all` count the draws that ended there. Of `num_draws` draws of the base
     that were followed to their ends `num_missed` ended at none of these: outside of the support, or
-    at ends beyond the first `most_ends`.
+    at ends beyond the first `most_ends`. `num_checked` of them are the second half, of which
+    `num_new` ended inside of the support and at no mode of the first half.
     """
 
     centers: np.ndarray
@@ -84,6 +89,8 @@ class Hunt:
     mode: np.ndarray
     num_draws: int
     num_missed: int
+    num_checked: int
+    num_new: int
     complete: bool
 
     @property
@@ -93,7 +100,8 @@ class Hunt:
     @property
     def bound(self) -> float:
         """What a further mode's basin could hold of the base's mass, with 95 % confidence."""
-        return float(-np.expm1(np.log(0.05) / self.num_draws))
+        old = self.num_checked - self.num_new
+        return float(stats.beta.ppf(0.95, self.num_new + 1, old)) if old else 1.0
 
     def counts(self) -> np.ndarray:
         """Draws of the base that ended at each mode."""
@@ -152,11 +160,15 @@ def hunt(
     centers, values = ends.x[leaders], ends.value[leaders]
     mode = _joined(climb, centers, values)
     of_base = owner[is_base]
+    # The starts of a wave are in a random order, so that every other draw is any half of them.
+    inside = np.isfinite(ends.value[is_base])
+    at = np.where(of_base >= 0, np.append(mode, -1)[of_base], -1)
+    new = inside[1::2] & ((at[1::2] < 0) | ~np.isin(at[1::2], at[::2]))
     return Hunt(
         centers, values, covariances,
         np.bincount(of_base[of_base >= 0], minlength=len(leaders)),
         np.bincount(owner[owner >= 0], minlength=len(leaders)),
-        mode, int(is_base.sum()), int(np.sum(of_base < 0)),
+        mode, len(of_base), int(np.sum(of_base < 0)), len(new), int(new.sum()),
         complete=not (ends.finished & np.isfinite(ends.value) & (owner < 0)).any(),
     )  # fmt: skip
 
