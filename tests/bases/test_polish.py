@@ -60,7 +60,8 @@ def test_a_narrow_valley_is_climbed(seed: int) -> None:
     climb, starts = climb_of(narrow, 3), starts_of(seed, 100, 3)
     ends = climb.polish(starts, 90)
     assert ends.finished.all()
-    assert (ends.value > -1e-3).all()
+    assert (ends.value > -0.01).all()
+    assert np.median(ends.value) > -1e-6
     np.testing.assert_allclose(ends.value, [narrow(x) for x in ends.x], atol=1e-12)
     assert climb.num_evaluations <= 100 * 91
 
