@@ -198,7 +198,7 @@ BAD_MODELS = {
     ),
     "heat without a base": wrong(
         sample_target(normal, example=np.zeros(2), method="pt"),
-        ArgumentError, "'pt'", "base=Gaussian", "'plain'",
+        ArgumentError, "'pt'", "base=Gaussian", "base='fits' with method 'st'", "'plain'",
     ),
     "a covariance of another shape": wrong(
         lambda: tp.Gaussian(np.zeros(3), np.eye(2)), ArgumentError, "covariance", "(2, 2)"

@@ -69,6 +69,9 @@ from .models.gaussian_process.priors import (
 from .models.gaussian_process.regression import (
     gaussian_process as gaussian_process,
 )
+from .moves.auto_step import (
+    auto_step as auto_step,
+)
 from .moves.blackjax import (
     elliptical_slice as elliptical_slice,
     from_blackjax as from_blackjax,

@@ -63,8 +63,8 @@ def sample(
 
     `method` is a name (see `temperance methods`) or a sampler built by hand, which is run as it
     is: nothing of it is tuned. By default the problem is looked at first, and `tree.attrs["why"]`
-    says which method was chosen and why. `move` is how to travel at one temperature, a name or a Move; by
-    default "hmc", and "metropolis" for `mint`.
+    says which method was chosen and why. `move` is how to travel at one temperature, a name or a
+    Move; by default "hmc", and "metropolis" for `mint`.
     The same call with the same `checkpoint` goes on where a killed run stopped, with the same
     draws bit for bit; with a larger `num_draws` it appends. `max_seconds` and `target_ess` stop
     early, after the block in which they are met. `cache=False` keeps compiled programs out of the
@@ -137,14 +137,14 @@ def _chosen(
     move: str | AbstractMove | None,
     options: Options,
     key: Key,
-    progress: bool,  # noqa: FBT001
+    progress: bool,
 ) -> Choice:
     """The method that runs: the one that was named, or what it chooses."""
     method = METHODS[name]
     if method.choose is None:
         return Choice(name, move, options, "")
     kernel = move_named(move, method.move)
-    densities = _densities(problem, name, kernel.reads_rows)
+    densities = _densities(problem, name, kernel.reads_rows, kernel.gathers)
     return method.choose(Asked(problem, densities, move, options, key, progress), METHODS)
 
 
@@ -154,7 +154,8 @@ def _by_name(
     """What a method by name runs, what its stages share, and the method."""
     name, method = choice.method, METHODS[choice.method]
     kernel = move_named(choice.move, method.move)
-    densities = _densities(problem, name, method.reads_rows or kernel.reads_rows)
+    by_rows = method.reads_rows or kernel.reads_rows
+    densities = _densities(problem, name, by_rows, kernel.gathers)
     given = parsed(name, method.options, choice.options)
     kernel = traceable(kernel.placed(problem, densities.layout))
     reference = choice.reference
@@ -172,8 +173,10 @@ def _by_hand(
 ) -> tuple[Sequence[Stage], Shared, Method]:
     """The same for a sampler built by hand, which is run as it is."""
     move = getattr(sampler, "move", None)
-    reads_rows = isinstance(move, AbstractMove) and move.reads_rows
-    densities = _densities(problem, type(sampler).__name__, reads_rows)
+    ours = isinstance(move, AbstractMove)
+    densities = _densities(
+        problem, type(sampler).__name__, ours and move.reads_rows, ours and move.gathers
+    )
     parts = ("init", "step", "snapshot", "trail", "params", "move", "ladder")
     if isinstance(sampler, type) or not all(hasattr(sampler, name) for name in parts):
         raise ArgumentError(
@@ -191,12 +194,12 @@ def _by_hand(
     return by_hand.STAGES, by_hand.HandBuilt(call, sampler, sweeps), method_like(sampler)
 
 
-def _densities(problem: Problem | Target, method: str, by_rows: bool) -> Densities:
+def _densities(problem: Problem | Target, method: str, by_rows: bool, gathers: bool) -> Densities:
     """The problem on vectors, checked; with `by_rows` sources stay where they are."""
     if isinstance(problem, Problem) and not by_rows:
         refuse_sources(problem.data, method)
     densities = densities_of(problem, by_rows=by_rows)
-    check_problem(problem, densities)
+    check_problem(problem, densities, gathers=gathers)
     return densities
 
 

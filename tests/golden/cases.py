@@ -167,6 +167,8 @@ call("move_single_kicks", rows, "spt", tp.hmc(2, single="hot"), sizes=[0, 6, 24]
 call("move_repeat", modes, "pt", tp.repeat(tp.metropolis(), 3), **GIVEN)
 call("move_alternate", modes, "tt", tp.alternate(tp.metropolis(), tp.mala()), **GIVEN)
 call("move_single_site", modes, "pt", tp.single_site(), **GIVEN)
+call("move_auto_step", modes, "pt", tp.auto_step(num_steps=2), **GIVEN)
+call("move_auto_step_rows", rows, "spt", tp.auto_step(num_steps=2), sizes=[0, 6, 24])
 call("move_nuts", modes, "pt", "nuts", **GIVEN)
 call("move_elliptical", modes, "plain", tp.elliptical_slice([0.0, 0.0], 25.0))
 call("move_delayed", logistic, "pt", tp.delayed("metropolis", batch_size=10), **GIVEN)

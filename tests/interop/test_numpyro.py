@@ -306,6 +306,31 @@ def test_names_and_axes() -> None:
     assert set(problem.data) == {"county", "floor", "log_uranium", "y"}
 
 
+def named_like_statistics(y):
+    """Its names are those of what `sample_stats` and `tempering` hold."""
+    with numpyro.plate("rung", 3):
+        control = numpyro.sample("control", dist.Normal(0, 1))
+    with numpyro.plate("pair", 2):
+        lp = numpyro.sample("lp", dist.HalfNormal(1))
+    with numpyro.plate("chain", 2):
+        beta = numpyro.deterministic("beta", lp * numpyro.sample("x", dist.Normal(0, 1)))
+    numpyro.sample("y", dist.Normal(jnp.sum(control) + jnp.sum(beta), 1), obs=y)
+
+
+@pytest.mark.slow
+def test_names_that_the_result_has_of_its_own() -> None:
+    problem = tp.from_numpyro(named_like_statistics, Y[:8])
+    tree = tp.sample(problem, "plain", "metropolis", **TINY)
+    posterior = tree["posterior"].dataset
+    assert {name: array.dims[2:] for name, array in posterior.data_vars.items()} == {
+        "control": ("rung",),
+        "lp": ("pair",),
+        "x": ("x_dim_0",),
+        "beta": ("beta_dim_0",),
+    }
+    assert tree["sample_stats"]["lp"].dims == ("chain", "draw")
+
+
 @pytest.mark.slow
 def test_single_precision_has_no_double_left_in_it() -> None:
     tree = tp.sample(made("radon"), "plain", "metropolis", precision="single", **TINY)

@@ -285,6 +285,22 @@ def test_prior_draws_of_a_distribution(law: str, seed: int) -> None:
 
 
 @pytest.mark.slow
+def test_names_that_the_result_has_of_its_own() -> None:
+    with pm.Model(coords={"rung": list("abc"), "pair": [1, 2]}) as model:
+        control = pm.Normal("control", 0.0, 1.0, dims="rung")
+        lp = pm.HalfNormal("lp", 1.0, dims="pair")
+        beta = pm.Deterministic("beta", 2.0 * lp, dims="pair")
+        pm.Normal("y", control.sum() + beta.sum(), 1.0, observed=Y[:8])
+    tree = tp.sample(tp.from_pymc(model), "plain", "metropolis", **TINY)
+    posterior = tree["posterior"].dataset
+    assert {name: array.dims[2:] for name, array in posterior.data_vars.items()} == {
+        "control": ("rung",), "lp": ("pair",), "beta": ("pair",),
+    }  # fmt: skip
+    assert list(posterior["rung"].values) == list("abc")
+    assert tree["sample_stats"]["lp"].dims == ("chain", "draw")
+
+
+@pytest.mark.slow
 def test_names_and_axes() -> None:
     problem = made("radon")
     tree = tp.sample(problem, "plain", "metropolis", **TINY)

@@ -10,11 +10,13 @@ from jaxtyping import Array
 from temperance._types import Key, Point
 from temperance.ladders.ladder import Rung
 from temperance.moves.accept import acceptance_of
+from temperance.moves.auto_step import AutoStep, Search, Verdict
 from temperance.moves.blackjax import BlackjaxMove
 from temperance.moves.hmc import Hmc
 from temperance.moves.mala import Mala
 from temperance.moves.metropolis import Metropolis
 from temperance.moves.move import Info, Params, colour, whiten
+from temperance.moves.trajectory import Trajectory
 from temperance.programs.random_numbers import normals_and_uniforms
 
 
@@ -98,6 +100,22 @@ class HmcWithStepSizeByPosition(_LooseHmc):
 
     def size(self, params: Params, flat: Array) -> Array:
         return params.step_size[0] * (0.5 + jax.nn.sigmoid(2 * flat[0]))
+
+
+class AutoStepWithoutCheck(AutoStep):
+    """Does not ask whether the end would choose the same step size."""
+
+    def _after_check(self, search: Search, verdict: Verdict) -> Search:
+        return search._replace(accepted=jnp.asarray(True), done=jnp.asarray(True))
+
+
+class AutoStepWithoutRatio(AutoStep):
+    """Accepts whatever the energy error, since the step was chosen to make it small."""
+
+    def _after_try(
+        self, search: Search, found: Trajectory, verdict: Verdict, uniform: Array
+    ) -> Search:
+        return super()._after_try(search, found, verdict, jnp.zeros_like(uniform))
 
 
 class StaleBlackjax(BlackjaxMove):

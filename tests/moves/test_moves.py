@@ -17,6 +17,7 @@ from temperance._types import Key, Point
 from temperance.errors import ArgumentError, UnknownNameError
 from temperance.ladders.ladder import Rung
 from temperance.moves import accept, hmc as hmc_module
+from temperance.moves.auto_step import auto_step
 from temperance.moves.blackjax import elliptical_slice, from_blackjax, nuts, slice_sampling
 from temperance.moves.combine import alternate, repeat
 from temperance.moves.fast_slow.ensemble import ensemble
@@ -36,6 +37,8 @@ MOVES: dict[str, tuple[AbstractMove, Params, tuple[float, float]]] = {
     "mala, dense": (mala(metric="dense"), params(1.0, factor=DENSE), (0.4, 0.95)),
     "hmc": (hmc(3), params(0.7), (0.5, 0.98)),
     "hmc, dense": (hmc(3, metric="dense"), params(0.7, factor=DENSE), (0.5, 0.98)),
+    "autostep": (auto_step(3), params(0.7), (0.5, 0.98)),
+    "autostep, dense": (auto_step(1, metric="dense"), params(0.7, factor=DENSE), (0.4, 0.98)),
     "repeat": (repeat(metropolis(), 3), params(1.5), (0.5, 0.99)),
     "blackjax hmc": (
         from_blackjax(blackjax.hmc, 2, num_integration_steps=3), params(0.7), (0.5, 1.0)
@@ -47,7 +50,7 @@ MOVES: dict[str, tuple[AbstractMove, Params, tuple[float, float]]] = {
 
 
 # HMC's dense factor goes through the same two functions.
-SLOW = ("metropolis, dense", "mala, dense")
+SLOW = ("metropolis, dense", "mala, dense", "autostep, dense")
 
 
 @pytest.mark.parametrize(
@@ -74,6 +77,10 @@ TWINS: dict[str, tuple[AbstractMove, Params]] = {
             broken.HmcWithoutLastHalfStep,
             broken.HmcWithStepSizeByPosition,
         )
+    },
+    **{
+        twin.__name__: (twin(3, 0.3, 20, (None,), "diagonal", (0.8,)), params(0.7))
+        for twin in (broken.AutoStepWithoutCheck, broken.AutoStepWithoutRatio)
     },
     "stale blackjax": (
         broken.StaleBlackjax(
@@ -232,6 +239,10 @@ WRONG = {
     "a bool for a count": lambda: hmc(True),
     "jitter of one": lambda: hmc(jitter=1.0),
     "impossible acceptance": lambda: hmc(target_acceptance=1.0),
+    "auto step without steps": lambda: auto_step(0),
+    "auto step without doublings": lambda: auto_step(max_doublings=0),
+    "auto step with a jitter of one": lambda: auto_step(jitter=1.0),
+    "negative auto step": lambda: auto_step(step_size=-0.1),
     "repeat never": lambda: repeat(mala(), 0),
     "no blackjax steps": lambda: from_blackjax(blackjax.nuts, 0),
 }

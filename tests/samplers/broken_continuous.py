@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from temperance._types import Key, Scalar
-from temperance.ladders.joint import JointLadder
+from temperance.ladders.joint import JointLadder, OnPath
 from temperance.samplers.continuous import GibbsState, GibbsTempering
 from temperance.samplers.inverse_temperature import beta_law, draw_from
 from temperance.samplers.params_by_beta import params_at
@@ -22,8 +22,8 @@ def tilt_of_the_wrong_sign(betas: np.ndarray, tilt: float) -> np.ndarray:
 class NoJacobian(JointLadder):
     """Log beta' forgotten: u has no proper law, and beta is pushed to its ends."""
 
-    def _combine(self, ends: Float[Array, "2"], u: Scalar) -> Float[Array, "3"]:
-        values = super()._combine(ends, u)
+    def _combine(self, ends: Float[Array, "2"], here: OnPath, u: Scalar) -> Float[Array, "3"]:
+        values = super()._combine(ends, here, u)
         return values.at[0].add(-self.control.log_slope(u))
 
 

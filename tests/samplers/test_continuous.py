@@ -18,8 +18,9 @@ from tests.samplers.test_transitions import Cycle
 
 from temperance._types import Key
 from temperance.errors import ArgumentError
+from temperance.estimates.weighted import log_ratio
 from temperance.ladders.geometric import GeometricLadder
-from temperance.ladders.joint import Heated, JointLadder, Logistic
+from temperance.ladders.joint import Heated, JointLadder, Logistic, Path
 from temperance.ladders.prefix import PrefixLadder
 from temperance.moves.hmc import hmc
 from temperance.moves.metropolis import metropolis
@@ -43,13 +44,19 @@ def cold(x: Array) -> Array:
     return jnp.logaddexp(-2 * jnp.sum((x - 1) ** 2), 0.5 - 3 * jnp.sum((x + 1) ** 2))
 
 
-def joint(bridge: bool = True, kind: type[JointLadder] = JointLadder) -> JointLadder:
-    return kind(hot, cold, jnp.asarray(0.7), bridge)
+PATH = Path(jnp.array([0.0, 0.02, 0.3, 1.0]), jnp.array([0.0, -1.0, -1.7, 0.0]))
 
 
+def joint(
+    bridge: bool = True, kind: type[JointLadder] = JointLadder, path: Path | None = None
+) -> JointLadder:
+    return kind(hot, cold, jnp.asarray(0.7), bridge, path=path)
+
+
+@pytest.mark.parametrize("path", [None, PATH], ids=["line", "path"])
 @pytest.mark.parametrize("bridge", [True, False])
-def test_the_gradient_is_that_of_the_density(bridge: bool):
-    ladder = joint(bridge)
+def test_the_gradient_is_that_of_the_density(bridge: bool, path: Path | None):
+    ladder = joint(bridge, path=path)
     for x, u in ((0.3, -2.0), (-1.2, 0.0), (2.0, 5.0)):
         position = Heated(jnp.array([x]), jnp.asarray(u))
         flat, unravel = ravel_pytree(position)
@@ -58,10 +65,13 @@ def test_the_gradient_is_that_of_the_density(bridge: bool):
         assert ladder.at(0).gradient(point) == pytest.approx(np.asarray(wanted), rel=1e-12)
         bare = ladder.evaluate(position, gradient=False)
         assert point.components == pytest.approx(np.asarray(bare.components), rel=1e-15)
-        beta = 1 / (1 + np.exp(-u))
+        place = 1 / (1 + np.exp(-u))
+        beta, excess = place, 0.0
+        if path is not None:
+            beta, excess = (np.interp(place, path.places, h) for h in (path.betas, path.excess))
         share = 1 - beta if bridge else 1.0
-        by_hand = share * hot(position.x) + beta * (cold(position.x) - 0.7)
-        by_hand = by_hand + np.log(beta * (1 - beta))
+        by_hand = share * hot(position.x) + beta * (cold(position.x) - 0.7) - excess
+        by_hand = by_hand + np.log(place * (1 - place))
         assert float(point.components[0]) == pytest.approx(float(by_hand), rel=1e-12)
 
 
@@ -70,17 +80,21 @@ def test_far_out_the_control_keeps_its_digits():
     assert float(control.one_minus_beta(jnp.asarray(60.0))) == pytest.approx(np.exp(-60), rel=1e-12)
     assert float(control.log_slope(jnp.asarray(800.0))) == pytest.approx(-800.0)
     assert float(control.log_slope(jnp.asarray(-800.0))) == pytest.approx(-800.0)
+    for u in (60.0, -60.0):
+        here = joint(path=PATH).on_path(jnp.asarray(u))
+        small, step = (here.rest, 0.7) if u > 0 else (here.beta, 0.02)
+        assert float(small) == pytest.approx(3 * step * np.exp(-60), rel=1e-12)
 
 
 LINE = jnp.linspace(-20.0, 20.0, 20_001)[:, None]
 SPACE = 40.0 / 20_000
 
 
-def marginal(ladder: JointLadder, beta: float) -> float:
-    """The density of beta, with x summed out by quadrature."""
-    u = jnp.asarray(np.log(beta / (1 - beta)))
+def marginal(ladder: JointLadder, place: float) -> float:
+    """The density of v, which is beta on a line, with x summed out by quadrature."""
+    u = jnp.asarray(np.log(place / (1 - place)))
     values = jax.vmap(lambda x: ladder.densities()[0](Heated(x, u)))(LINE)
-    return float(jnp.sum(jnp.exp(values))) * SPACE / (beta * (1 - beta))
+    return float(jnp.sum(jnp.exp(values))) * SPACE / (place * (1 - place))
 
 
 def test_equation_19_by_quadrature():
@@ -88,6 +102,12 @@ def test_equation_19_by_quadrature():
     z = float(jnp.sum(jnp.exp(jax.vmap(cold)(LINE)))) * SPACE
     low, high = (marginal(joint(), beta) for beta in (1e-9, 1 - 1e-9))
     assert high / low == pytest.approx(z / np.exp(0.7), rel=1e-6)
+    path = joint(path=PATH)
+    low, quarter, high = (marginal(path, place) for place in (1e-9, 1 / 3, 1 - 1e-9))
+    assert high / low == pytest.approx(z / np.exp(0.7), rel=1e-6)
+    # At a knot the excess comes off, so that it is log Z there that should be put in.
+    straight = marginal(joint(), 0.02)
+    assert np.log(quarter / straight) == pytest.approx(1.0, abs=1e-6)
     slipped = joint(kind=broken.NoJacobian)
     low, middle = (marginal(slipped, beta) for beta in (1e-9, 0.5))
     assert low / middle > 1e6
@@ -141,6 +161,12 @@ def test_a_profile_between_knots_too():
     sums = np.exp(tilts[:, None] * places + log_prior(places)) @ masses
     found = np.array([float(logsumexp(law.log_masses)) for law in laws])
     assert found == pytest.approx(np.log(sums), rel=1e-13)
+    # The law of a place says how long each segment is, and nothing else changes.
+    spread = [beta_law(jnp.asarray(t), jnp.asarray(knots), jnp.asarray(profile),
+                       jnp.array([0.0, 0.5, 0.75, 1.0])) for t in tilts]  # fmt: skip
+    shorter = np.log([0.5 / 0.25, 0.25 / 0.35, 0.25 / 0.4])
+    for one, other in zip(spread, laws, strict=True):
+        assert np.asarray(one.log_masses - other.log_masses) == pytest.approx(shorter, abs=1e-12)
     law = np.exp(LOG_HOT) * sums / (np.exp(LOG_HOT) @ sums)
     one, zero = (np.exp([float(x[i]) for x in laws]) for i in (2, 3))
     z = np.exp(profile[0] - profile[-1]) * (law @ one) / (law @ zero)
@@ -286,15 +312,38 @@ def test_gibbs_tempering_is_invariant(move: str, seed: int):
         assert not verdict.lawful, verdict
 
 
-@pytest.mark.parametrize("kind", [JointLadder, broken.NoJacobian])
-def test_joint_tempering_is_invariant(kind: type[JointLadder], seed: int):
-    ladder = kind(BRIDGE.hot, BRIDGE.cold, jnp.asarray(LOG_ZETA), True)
+BENT = Path(jnp.array([0.0, 0.1, 0.4, 1.0]), jnp.array([0.0, -0.6, 0.5, 0.0]))
+
+
+def joint_on_the_bridge(kind: type[JointLadder], path: Path | None) -> JointTempering:
+    ladder = kind(BRIDGE.hot, BRIDGE.cold, jnp.asarray(LOG_ZETA), True, path=path)
     params = Params(jnp.full((1, 1), 0.5), jnp.array([[1.0, 1.0, 1.5]]))
-    sampler = JointTempering(ladder, hmc(3), params)
+    return JointTempering(ladder, hmc(3), params)
+
+
+def draw_on(path: Path, key: Key) -> tuple[Array, Array]:
+    """X and v of the joint law, exactly: v by its marginal on a grid, x given beta(v)."""
+    key_place, key_x = jax.random.split(key)
+    betas, excess = (jnp.interp(GRID, path.places, h) for h in (path.betas, path.excess))
+    logs = jax.vmap(BRIDGE.log_normaliser)(betas) - betas * LOG_ZETA - excess
+    mass = jnp.exp(logs - jnp.max(logs))
+    cumulative = jnp.concatenate([jnp.zeros(1), jnp.cumsum(0.5 * (mass[1:] + mass[:-1]))])
+    place = jnp.interp(jax.random.uniform(key_place) * cumulative[-1], cumulative, GRID)
+    return BRIDGE.draw(key_x, jnp.interp(place, path.places, path.betas)), place
+
+
+LINE_ALONE = Path(jnp.array([0.0, 1.0]), jnp.zeros(2))
+
+
+@pytest.mark.parametrize("path", [None, BENT], ids=["line", "path"])
+@pytest.mark.parametrize("kind", [JointLadder, broken.NoJacobian])
+def test_joint_tempering_is_invariant(kind: type[JointLadder], path: Path | None, seed: int):
+    sampler = joint_on_the_bridge(kind, path)
+    ladder = sampler.ladder
 
     def exact(key: Key) -> JointState:
-        x, beta = draw_joint(key, jnp.array([0.0, 1.0]), jnp.array([0.0, LOG_ZETA]))
-        position = Heated(x, jnp.log(beta) - jnp.log1p(-beta))
+        x, place = draw_on(path or LINE_ALONE, key)
+        position = Heated(x, jnp.log(place) - jnp.log1p(-place))
         return JointState(ladder.evaluate(position, gradient=True), none_yet())
 
     def statistics(state: JointState) -> Array:
@@ -303,6 +352,39 @@ def test_joint_tempering_is_invariant(kind: type[JointLadder], seed: int):
     verdict = invariance(Step(sampler), exact, statistics, seed=seed)
     assert verdict.moving, verdict
     assert verdict.lawful == (kind is JointLadder), verdict
+
+
+def test_weights_on_a_path_give_z(seed: int):
+    """From exact draws; those of the line, which know of no path, give something else."""
+    kinds = [joint_on_the_bridge(JointLadder, path) for path in (BENT, None)]
+
+    @jax.jit
+    @jax.vmap
+    def logs(key: Key) -> Array:
+        position = Heated(draw_on(BENT, key)[0], jnp.zeros(()))
+        components = kinds[0].ladder.evaluate(position, gradient=False).components
+        both = [kind.weigh(components) for kind in kinds]
+        return jnp.stack([jnp.stack([w["log_weight"], w["log_weight_base"]]) for w in both])
+
+    weights = np.asarray(logs(jax.random.split(jax.random.key(seed), 20_000)))
+    truth = float(BRIDGE.log_normaliser(jnp.asarray(1.0)) - BRIDGE.log_normaliser(jnp.zeros(())))
+    found, slipped = (log_ratio(*weights[None, :, i].transpose(2, 0, 1), LOG_ZETA) for i in (0, 1))
+    assert abs(found.value - truth) < 4.5 * found.error < 0.1
+    assert abs(slipped.value - truth) > 4.5 * slipped.error
+
+
+@pytest.mark.parametrize("path", [None, BENT], ids=["line", "path"])
+def test_a_chain_begins_at_the_median_of_its_places(path: Path | None):
+    sampler = joint_on_the_bridge(JointLadder, path)
+    places = np.linspace(0, 1, 100_001)
+    for x in ([0.0, 0.0], [1.0, -0.5], [3.0, 2.0]):
+        state = sampler.init(jnp.array(x))
+        bent = path or LINE_ALONE
+        betas, excess = (np.interp(places, bent.places, h) for h in (bent.betas, bent.excess))
+        mass = np.exp(betas * float(state.point.components[1]) - excess)
+        below = np.cumsum(mass) / mass.sum()
+        found = float(sampler.ladder.place(state.point.position))
+        assert np.interp(found, places, below) == pytest.approx(0.5, abs=1e-4)
 
 
 # -- parameters between rungs, and round trips ---------------------------------------------------

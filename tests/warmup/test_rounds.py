@@ -180,8 +180,12 @@ def test_the_pilot_looks_again_where_it_cannot_see(
     np.testing.assert_allclose(rungs.betas, initial_betas(wanted), atol=1e-12)
 
 
-def test_the_joint_chain_follows_its_pilot_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its chains start where the pilot's replicas are, and nothing else is started for them."""
+PATH_FIRST = ["pilot-0", "pilot-1", "warm-0", "joint-0", "draw-0"]
+LINE_ALONE = ["pilot-0", "pilot-1", "joint-0", "joint-1", "draw-0"]
+
+
+def test_the_joint_chain_follows_the_rungs_of_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its chains start where the replicas are, and nothing else is started for them."""
     drawn = []
     honest = rounds_module.starting_points
 
@@ -190,10 +194,21 @@ def test_the_joint_chain_follows_its_pilot_at_once(monkeypatch: pytest.MonkeyPat
         return honest(*args, **options)
 
     monkeypatch.setattr(rounds_module, "starting_points", counted)
-    places, (state, _) = walk(shared_of(make_problem(), "joint-ct", base="prior"))
-    assert [place.name for place in places] == ["pilot-0", "pilot-1", "warm-0", "warm-1", "draw-0"]
-    assert drawn == [(2, PILOT_RUNGS)]
+    places, (state, learning) = walk(shared_of(make_problem(), "joint-ct", base="prior"))
+    assert [place.name for place in places] == PATH_FIRST
+    assert drawn == [(2, PILOT_RUNGS), (2, len(places[2].rungs.betas))]
     assert state.point.position.x.shape == (2, 2)
+    path = learning.path
+    np.testing.assert_array_equal(path.betas, places[-1].rungs.betas)
+    assert path.excess[0] == path.excess[-1] == 0
+    assert (path.excess[1:-1] < 0).all()  # log Z is convex in beta
+    # With a log zeta nothing is to be learnt of the path, and its rounds are left out.
+    drawn.clear()
+    places, (_, learning) = walk(shared_of(make_problem(), "joint-ct", base="prior", log_zeta=1.0))
+    assert [place.name for place in places] == LINE_ALONE
+    assert drawn == [(2, PILOT_RUNGS)]
+    assert learning.path is None
+    assert learning.log_zeta == 1.0
 
 
 def test_the_pilot_says_the_same_whatever_the_seed() -> None:

@@ -1,9 +1,12 @@
 """Log densities and gradients at many points, from one small compiled program.
 
 Hunts, curvatures, clouds and weights are sequences of such batches with a little arithmetic between
-them, which NumPy does. So a new density costs one short compilation, and not one for each of these. A density that JAX cannot differentiate is differentiated by differences, 2 d + 1 values
-in d dimensions.
+them, which NumPy does. So a new density costs one short compilation, and not one for each of these.
+A density that JAX cannot differentiate is differentiated by differences, with 2 d + 1 values in d
+dimensions.
 """
+
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -15,11 +18,12 @@ from temperance.programs.compiled import compiled
 
 
 class BatchGradients:
-    """Evaluates `density`, `chunk` points at a time, and counts how many."""
+    """Evaluates `density`, `chunk` points at a time, counts how many, and tells `told`."""
 
     def __init__(self, density: LogDensity, dimension: int, chunk: int):
         self.density, self.chunk = density, chunk
         self.num_evaluations = 0
+        self.told: Callable[[int], None] = lambda _: None
         self.has_gradient = has_gradient(density, dimension)
         if self.has_gradient:
             example = jnp.zeros((chunk, dimension))
@@ -42,10 +46,10 @@ class BatchGradients:
             values[i : i + chunk] = np.asarray(value)[:size]
             slopes[i : i + chunk] = np.asarray(slope)[:size]
         self.num_evaluations += n
+        self.told(self.num_evaluations)
         bad = ~(np.isfinite(values) & np.isfinite(slopes).all(axis=1))
         values[bad], slopes[bad] = -np.inf, 0.0
         return values, slopes
-
 
     def _by_differences(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradients from values on both sides along each axis."""
@@ -67,8 +71,11 @@ class BatchGradients:
             part = points[i : i + chunk]
             size = len(part)
             part = np.concatenate([part, np.repeat(part[:1], chunk - size, axis=0)])
-            values[i : i + chunk] = np.asarray(_value(self.density, jnp.asarray(part, float)))[:size]
+            values[i : i + chunk] = np.asarray(_value(self.density, jnp.asarray(part, float)))[
+                :size
+            ]
         self.num_evaluations += n
+        self.told(self.num_evaluations)
         return values
 
 

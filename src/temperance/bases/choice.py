@@ -13,7 +13,8 @@ from temperance._types import Key
 from temperance.bases.advi import advi, local_fits
 from temperance.bases.bridge import rebased
 from temperance.bases.fit import Fit
-from temperance.bases.modes import Reference, find_reference
+from temperance.bases.modes import find_reference
+from temperance.bases.reference import Reference
 from temperance.problems.problem import Densities, Problem, Target
 
 FITTED = {"advi": advi, "fits": local_fits, "fitted": local_fits}

@@ -25,9 +25,10 @@ def walk(
     factors: np.ndarray,
     num_steps: int,
 ) -> np.ndarray:
-    """`num_steps` steps of each walker; `RECORDS` positions of the second half, (walker, record, d).
+    """`num_steps` steps of each walker; `RECORDS` positions of it from the second half.
 
-    `factors` are the coordinates of each walker: the lower triangle of a covariance.
+    They are (walker, record, d). `factors` are the coordinates of each walker: the lower triangle
+    of a covariance.
     """
     x, (value, slope) = starts.copy(), gradients(starts)
     log_step = np.full(len(x), np.log(FIRST_STEP))

@@ -1,11 +1,11 @@
 """How a log density bends at its maxima: second derivatives from differences of gradients.
 
-    H e_i = (g(x - h_i e_i) - g(x + h_i e_i)) / (2 h_i),          h_i = a small share of 1 / sqrt H_ii
+    H e_i = (g(x - h_i e_i) - g(x + h_i e_i)) / (2 h_i),      h_i = a small share of 1 / sqrt H_ii
 
 in two rounds, since the width that h_i depends on is what is asked for. The covariance of Laplace's
-approximation is the inverse of H + g g': at a maximum g is zero; at the edge of the support, where a
-density falls away from its end like exp(-g x), the width is 1 / g. Directions in which the density
-does not bend down, or less than the starts are wide, get the spread of the starts.
+approximation is the inverse of H + g g': at a maximum g is zero; at the edge of the support, where
+a density falls away from its end like exp(-g x), the width is 1 / g. Directions in which the
+density does not bend down, or less than the starts are wide, get the spread of the starts.
 """
 
 import numpy as np

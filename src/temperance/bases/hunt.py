@@ -46,6 +46,8 @@ DRAWN_AT_ONCE = 512
 # Ends that may become modes, where gradients are cheap and where they are not.
 MOST_ENDS, FEW_ENDS = 64, 16
 CLEAR, CALL = 0.5, 1e4
+# How near climbs come to each other, in units of the starts.
+NARROWEST = 1e-3
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Budget:
     """Gradients, points of one program, and ends to look at, by what a gradient costs."""
 
     num_gradients: int
+    cheap: bool
     chunk: int
     most_ends: int
     work: float
@@ -68,7 +71,7 @@ class Budget:
         gradients = int(np.clip(WORK / work, FEWEST, MOST))
         cheap = gradients > 4 * FEWEST
         chunk = 512 if cheap else 64
-        return cls(gradients, chunk, MOST_ENDS if cheap else FEW_ENDS, work)
+        return cls(gradients, cheap, chunk, MOST_ENDS if cheap else FEW_ENDS, work)
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,7 @@ class Hunt:
     from_base: np.ndarray
     from_all: np.ndarray
     mode: np.ndarray
+    floor: np.ndarray
     num_draws: int
     num_missed: int
     num_checked: int
@@ -102,6 +106,15 @@ class Hunt:
         """What a further mode's basin could hold of the base's mass, with 95 % confidence."""
         old = self.num_checked - self.num_new
         return float(stats.beta.ppf(0.95, self.num_new + 1, old)) if old else 1.0
+
+    def nearest(self, points: np.ndarray) -> np.ndarray:
+        """The end within one standard deviation of which each point is, or -1."""
+        owner = np.full(len(points), -1)
+        for j in reversed(range(len(self.centers))):
+            away = points - self.centers[j]
+            solved = np.linalg.solve(self.covariances[j] + np.diag(self.floor**2), away.T).T
+            owner[np.einsum("ni,ni->n", away, solved) < 1.0] = j
+        return owner
 
     def counts(self) -> np.ndarray:
         """Draws of the base that ended at each mode."""
@@ -168,7 +181,8 @@ def hunt(
         centers, values, covariances,
         np.bincount(of_base[of_base >= 0], minlength=len(leaders)),
         np.bincount(owner[owner >= 0], minlength=len(leaders)),
-        mode, len(of_base), int(np.sum(of_base < 0)), len(new), int(new.sum()),
+        mode, NARROWEST * climb.unit, len(of_base), int(np.sum(of_base < 0)),
+        len(new), int(new.sum()),
         complete=not (ends.finished & np.isfinite(ends.value) & (owner < 0)).any(),
     )  # fmt: skip
 
@@ -176,7 +190,7 @@ def hunt(
 def _wave(
     climb: Climb, drawn: np.ndarray, rng: np.random.Generator, most: float
 ) -> tuple[Ends, np.ndarray]:
-    """Ends of climbs from draws of the base and from points farther in, and which are the former."""
+    """Ends of climbs from draws of the base and from points farther in; which are the former."""
     inner = np.repeat(drawn, THIRD - 1, axis=0)
     scale = rng.uniform(INNER, OUTER, (len(inner), 1))
     points = np.concatenate([drawn, climb.center + scale * (inner - climb.center)])
@@ -185,15 +199,14 @@ def _wave(
     return climb.polish(points[order], MOST_STEPS, most), order < len(drawn)
 
 
-def _claimed(
-    climb: Climb, ends: Ends, most: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _claimed(climb: Climb, ends: Ends, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For each end the leader that claims it, or -1; the leaders, and their covariances."""
     d = ends.x.shape[1]
     owner = np.full(len(ends.x), -1)
     order = np.argsort(-ends.value, kind="stable")
     order = order[np.isfinite(ends.value[order])]
     leads = ends.followed
+    floor = np.diag((NARROWEST * climb.unit) ** 2)
     leaders: list[int] = []
     covariances: list[np.ndarray] = []
     while (able := order[leads[order]]).size and len(leaders) < most:
@@ -205,9 +218,7 @@ def _claimed(
         ):
             if owner[one] >= 0:
                 continue
-            # Widths of a thousandth of a unit at least: that is how far a climb goes.
             away = ends.x[order] - ends.x[one]
-            floor = np.diag((1e-3 * climb.unit) ** 2)
             near = np.einsum("ni,ni->n", away, np.linalg.solve(covariance + floor, away.T).T)
             owner[order[near < 1.0]] = len(leaders)
             order = order[near >= 1.0]

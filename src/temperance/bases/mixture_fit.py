@@ -6,9 +6,9 @@ r_ij of point i that belongs to component j, and u_ij = (nu_j + d) / (nu_j + del
     m_j = sum_i r_ij u_ij x_i / sum_i r_ij u_ij
     S_j = sum_i r_ij u_ij (x_i - m_j) (x_i - m_j)' / sum_i r_ij
 
-with S_j shrunk towards the covariance of all points by as much as d + 2 points would weigh. The number
-of components, and the degrees of freedom that they share, are those under which the walkers that
-were set aside are likeliest.
+with S_j shrunk towards the covariance of all points by as much as d + 2 points would weigh. The
+number of components, and the degrees of freedom that they share, are those under which the walkers
+that were set aside are likeliest.
 
 **Weights.** Of draws x of the whole mixture q with ratios p(x) / q(x) component j gets
 
@@ -46,7 +46,7 @@ class Parts(NamedTuple):
 
 def fit_cloud(cloud: np.ndarray, rng: np.random.Generator) -> Parts:
     """The parts for one mode's cloud, (walker, record, d)."""
-    walkers, records, d = cloud.shape
+    walkers, _, d = cloud.shape
     order = rng.permutation(walkers)
     aside, kept = order[: max(walkers // 4, 1)], order[max(walkers // 4, 1) :]
     if not kept.size:
@@ -58,7 +58,7 @@ def fit_cloud(cloud: np.ndarray, rng: np.random.Generator) -> Parts:
             break
         found = []
         for dofs in DOFS:
-            parts = _expect_and_maximise(train, count, dofs, rng, ROUNDS)
+            parts = _expect_and_maximise(train, count, dofs, ROUNDS)
             score = float(np.mean(logsumexp(parts.mixture().log_components(test), axis=1)))
             found.append((score, dofs))
         score, dofs = max(found, key=lambda one: one[0])
@@ -66,12 +66,10 @@ def fit_cloud(cloud: np.ndarray, rng: np.random.Generator) -> Parts:
             break
         best, best_score = (count, dofs), score
     assert best is not None
-    return _expect_and_maximise(cloud.reshape(-1, d), *best, rng, MORE_ROUNDS)
+    return _expect_and_maximise(cloud.reshape(-1, d), *best, MORE_ROUNDS)
 
 
-def _expect_and_maximise(
-    points: np.ndarray, count: int, dofs: float, rng: np.random.Generator, rounds: int
-) -> Parts:
+def _expect_and_maximise(points: np.ndarray, count: int, dofs: float, rounds: int) -> Parts:
     n, d = points.shape
     whole = _covariance(points, np.ones(n))
     # Parts begin as slices along the longest axis, which is where a bent mode is bent.
@@ -87,8 +85,8 @@ def _expect_and_maximise(
             mean = weight @ points / weight.sum()
             away = points - mean
             inside = (away.T * weight) @ away
-            prior = d + 2.0
-            pulled = whole * (1.0 / count ** (2.0 / d))
+            # Parts of one mode share its extent.
+            prior, pulled = d + 2.0, whole / count ** (2.0 / d)
             scale = (inside + prior * pulled) / (masses[j] + prior)
             means.append(mean)
             scales.append(scale + 1e-12 * np.trace(scale) / d * np.eye(d))

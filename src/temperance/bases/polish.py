@@ -110,7 +110,9 @@ class _Climbers:
         length = np.maximum(np.linalg.norm(slope, axis=1), np.finfo(float).tiny)
         q = np.where(width[:, None] > 0, q, slope * (reach / length)[:, None])
         longest = np.maximum(LONGEST, 0.5 * np.linalg.norm(self.z[which], axis=1))
-        return q * np.minimum(1.0, longest / np.maximum(np.linalg.norm(q, axis=1), longest))[:, None]
+        return (
+            q * np.minimum(1.0, longest / np.maximum(np.linalg.norm(q, axis=1), longest))[:, None]
+        )
 
 
 class Climb:

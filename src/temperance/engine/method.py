@@ -41,6 +41,7 @@ STREAMS = {
     "draw": random_streams.Run.DRAW,
     "fill": random_streams.Run.FILL,
     "temper": random_streams.Run.TEMPER,
+    "joint": random_streams.Run.JOINT,
 }
 
 
@@ -163,8 +164,8 @@ class Method:
 
     `sampler` and `ladder` are the types that draw: a sampler built by hand of these types gets this
     method's report. `move` is the default move. `reads_rows` says that the method looks at a few
-    rows a step whatever the move, so that rows may stay in their files. `choose` is that of a method
-    which looks at a call, and at the methods that there are, and names the one that runs.
+    rows a step whatever the move, so that rows may stay in their files. `choose` belongs to a
+    method that looks at a call, and at the methods that there are, and names the one that runs.
     """
 
     name: str

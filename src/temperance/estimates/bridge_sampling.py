@@ -1,13 +1,13 @@
 """Log Z by a bridge between a normalised density that can be drawn from and a run's draws.
 
 With l = log p - log q, n draws of q and m effective draws of p / Z, the best bridge (Meng and Wong
-1996) is the z = log Z at which
+1996) is the fixed point z = log Z of
 
-    mean_q s(l - z + log(m / n)) e^{...}     in the form     z <- z + log mean_q g1 - log mean_p g2,
-    g1 = e^{l - z} / (a e^{l - z} + b),      g2 = 1 / (a e^{l - z} + b),      a = m / (m + n) = 1 - b,
+    z <- z + log mean_q g1 - log mean_p g2,
+    g1 = e^{l - z} / (a e^{l - z} + b),     g2 = 1 / (a e^{l - z} + b),     a = m / (m + n) = 1 - b,
 
-with the error of Fruhwirth-Schnatter (2004): var(g1) / (n mean(g1)^2) + var(g2) / (m mean(g2)^2),
-the second with the long-run variance of the run's draws, which remember each other.
+with the squared error of Fruhwirth-Schnatter (2004), var(g1) / (n mean(g1)^2) + var(g2) / (m
+mean(g2)^2), whose second part has the long-run variance of the run's draws, which are correlated.
 """
 
 import numpy as np

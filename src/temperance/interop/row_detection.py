@@ -139,7 +139,8 @@ def assemble(parts: Parts) -> Problem | Target:
                 )
         base = PriorBase(parts.log_prior, draw, Layout.of(parts.example))
     what = (
-        "without a base, for method='plain'; give Target(..., base=...) for others"
+        "without a base: base='fits' has one fitted, with method 'st', 'gibbs-ct', 'joint-ct', "
+        "'ais' or 'smc', and method='plain' needs none; give Target(..., base=...) for others"
         if base is None
         else "heated by powers alone: methods that leave rows out cannot be used"
     )

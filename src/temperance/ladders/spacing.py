@@ -115,8 +115,19 @@ def anneal_rungs_for(barrier: float) -> int:
 
     M steps of equal barrier leave pi Lambda^2 / M, half of a transition's S^2.
     """
+    return min(anneal_rungs_wanted(barrier), _MOST_ANNEAL_RUNGS)
+
+
+def anneal_rungs_wanted(barrier: float) -> int:
+    """The same without an upper limit."""
     num_steps = math.ceil(_ANNEAL_STEPS_PER_SQUARED_BARRIER * min(_barrier(barrier), 1e3) ** 2)
-    return min(max(num_steps + 1, _FEWEST_ANNEAL_RUNGS), _MOST_ANNEAL_RUNGS)
+    return max(num_steps + 1, _FEWEST_ANNEAL_RUNGS)
+
+
+def anneal_variance(num_rungs: int, wanted: int) -> float:
+    """Of the log weight of an anneal with fewer rungs than `anneal_rungs_wanted` says."""
+    steps = (wanted - 1) / max(num_rungs - 1, 1)
+    return math.pi / _ANNEAL_STEPS_PER_SQUARED_BARRIER * steps
 
 
 def spt_cost(sizes: npt.ArrayLike, exponent: float = 1.0) -> float:

@@ -24,8 +24,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from temperance.bases.batch_gradients import has_gradient
 from temperance.bases.hunt import Budget
-from temperance.bases.modes import Reference, find_reference
+from temperance.bases.modes import find_reference
+from temperance.bases.reference import Reference
 from temperance.engine.method import Asked, Call, Choice, Method
 from temperance.errors import ArgumentError, unknown_name
 from temperance.ladders.ladder import AbstractLadder
@@ -43,11 +45,13 @@ CANDIDATES = (PARALLEL, SUBSAMPLED, ALONE)
 TALL, SAMPLE = 20_000, 2_000
 # Multiplications of a gradient above which chains alone are cheaper than rungs.
 DEAR = 20_000.0
-# What a reference has to be like for chains alone, and for heating from it: the shape of the tail of
-# its ratios, and the effective share of its draws.
+# What a reference has to be like for chains alone: the shape of the tail of its ratios, and the
+# effective share of its draws.
 GOOD_SHAPE, GOOD_SHARE = 0.5, 0.1
 # Draws of the base that may end at none of the modes that are kept.
 MOST_MISSED = 0.05
+# The move where widths within a mode differ by more than this.
+LOCAL_STEPS, UNEVEN = "autostep", 2.5
 # Sweeps a draw, where the way from the reference to the target is short.
 SHORT, SHORT_SWEEPS = 1.0, 3
 
@@ -62,14 +66,15 @@ def choose(asked: Asked, methods: Mapping[str, Method]) -> Choice:
     able = _able(asked.options, methods)
     move = asked.move
     if isinstance(move, AbstractMove) and (move.reads_rows or move.keeps_memory or not move.exact):
-        return Choice(ALONE, move, asked.options, f"{move.name} runs alone")
+        return Choice(ALONE, move, asked.options, f"{type(move).__name__} runs alone")
     if ALONE not in able or asked.options:
         name = next(name for name in CANDIDATES if name in able)
         return _with_reference_if_heated(asked, name)
-    problem = asked.problem
-    tall = isinstance(problem, Problem) and problem.independent and problem.num_rows >= TALL
-    densities = sampled(problem, asked.densities) if tall else asked.densities
-    reference = find_reference(problem, densities, stream(asked.key, Run.HUNT), progress=asked.progress)
+    problem, densities, tall = asked.problem, asked.densities, False
+    if isinstance(problem, Problem) and problem.independent and problem.num_rows >= TALL:
+        densities, tall = sampled(problem), True
+    key = stream(asked.key, Run.HUNT)
+    reference = find_reference(problem, densities, key, progress=asked.progress)
     modes = f"the hunt found {_count(reference.num_modes, 'mode')}"
     if tall:
         return _for_rows(asked, reference, modes)
@@ -85,7 +90,7 @@ def choose(asked: Asked, methods: Mapping[str, Method]) -> Choice:
     good = reference.shape < GOOD_SHAPE and reference.efficiency > GOOD_SHARE
     if good and reference.num_modes == 1 and work > DEAR:
         why = (
-            f"{modes}, the reference covers it, and a gradient is dear ({work:.2g} multiplications): "
+            f"{modes}, the reference covers it, and a gradient takes {work:.2g} multiplications: "
             "NUTS alone from the reference, log evidence by a bridge to it"
         )
         return Choice(ALONE, "nuts" if move is None else move, {}, why, reference)
@@ -93,6 +98,13 @@ def choose(asked: Asked, methods: Mapping[str, Method]) -> Choice:
     if reference.barrier < SHORT:
         options["sweeps_per_draw"] = SHORT_SWEEPS
     why = f"{modes}: parallel tempering from a reference with a part for each"
+    if (
+        move is None
+        and reference.unevenness > UNEVEN
+        and has_gradient(densities.whole, densities.layout.dimension)
+    ):
+        move = LOCAL_STEPS
+        why += f"; widths within a mode differ by {reference.unevenness:.2g}: steps of local size"
     return Choice(PARALLEL, move, options, why)
 
 
@@ -106,8 +118,8 @@ def _able(options: Mapping[str, Any], methods: Mapping[str, Method]) -> list[str
     able = [name for name in CANDIDATES if set(options) <= known[name]]
     if not able:
         raise ArgumentError(
-            f"options {sorted(options)}: no single method that 'auto' chooses from has all of them; "
-            "say which method is meant, with method="
+            f"options {sorted(options)}: none of the methods that 'auto' chooses from has all of "
+            "them; say which method is meant, with method="
         )
     return able
 
@@ -136,7 +148,7 @@ def _for_rows(asked: Asked, reference: Reference, modes: str) -> Choice:
     return Choice(ALONE, move, {}, f"{rows}: NUTS alone")
 
 
-def sampled(problem: Problem, densities: Densities) -> Densities:
+def sampled(problem: Problem) -> Densities:
     """The densities with the likelihood of a sample of the rows, raised to make up for the rest."""
     n = problem.num_rows
     rows = np.linspace(0, n - 1, SAMPLE).astype(int)

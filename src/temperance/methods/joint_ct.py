@@ -9,7 +9,7 @@ from temperance.methods.report.rungs import Draws
 from temperance.methods.report.weights import TravelEvidence, Travels, Weights
 from temperance.samplers.continuous import JointTempering
 from temperance.warmup.base_options import BaseOptions, ZetaOptions, with_base_asked
-from temperance.warmup.joint import JointDraw, JointWarmUp
+from temperance.warmup.joint import JointDraw, JointWarmUp, PathWarmUp
 from temperance.warmup.power_rungs import PowerPilot
 from temperance.warmup.rung_options import sweeps
 from temperance.warmup.rung_weights import WeighedRungs
@@ -23,7 +23,7 @@ class Options(ZetaOptions, BaseOptions):
 
 
 def prepare(call: Call) -> WeighedRungs:
-    """Rungs, for a pilot that tunes moves at every temperature and guesses log Z."""
+    """Rungs, whose log Z becomes the path of the joint chain."""
     zeta = call.options.log_zeta
     call, bound = with_base_asked(call, fitted=True, joint=True)
     # Warm-up learns log zeta; without one, the fit's bound is all there is.
@@ -32,7 +32,7 @@ def prepare(call: Call) -> WeighedRungs:
 
 
 def log_zeta(sampler: JointTempering) -> float:
-    """The log ratio of constants at which both ends would be visited alike."""
+    """The guess of log Z that the draws were made with."""
     return float(sampler.ladder.log_zeta)
 
 
@@ -41,7 +41,7 @@ METHOD = Method(
     summary="continuous tempering: position and temperature moved together, draws weighted",
     options=Options,
     prepare=prepare,
-    stages=(PowerPilot(), JointWarmUp(), JointDraw()),
+    stages=(PowerPilot(), PathWarmUp(), JointWarmUp(), JointDraw()),
     report=Report(
         (
             Draws(),

@@ -32,9 +32,7 @@ def prepare(call: Call) -> PowerRungs:
     check_agreement(given.num_rungs, given.betas, "betas")
     call, _ = with_base_asked(call)
     num_rungs = rungs_wanted(call, given.num_rungs, given.betas)
-    return PowerRungs(
-        call, given.betas, num_rungs, given.min_beta, given.scheme, given.swap_rounds
-    )
+    return PowerRungs(call, given.betas, num_rungs, given.min_beta, given.scheme, given.swap_rounds)
 
 
 METHOD = Method(

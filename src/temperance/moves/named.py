@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from temperance.errors import ArgumentError, unknown_name
+from temperance.moves.auto_step import auto_step
 from temperance.moves.blackjax import nuts, slice_sampling
 from temperance.moves.hmc import hmc
 from temperance.moves.mala import mala
@@ -14,6 +15,7 @@ MOVES: dict[str, Callable[[], AbstractMove]] = {
     "metropolis": metropolis,
     "mala": mala,
     "hmc": hmc,
+    "autostep": auto_step,
     "nuts": nuts,
     "slice": slice_sampling,
     "mint": mint,

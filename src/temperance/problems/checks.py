@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from temperance.errors import ArgumentError, PositionError, TermsError
-from temperance.problems.constrain import check_constrain
+from temperance.problems.named_axes import check_names
 from temperance.problems.problem import Densities, Problem, Target
 from temperance.rows.in_programs import first_rows, struct_of
 from temperance.rows.source import left_in_place
@@ -21,8 +21,13 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def check_problem(problem: Problem | Target, densities: Densities) -> None:
-    """Shapes, and for a problem with rows the laws of its terms."""
+def check_problem(
+    problem: Problem | Target, densities: Densities, *, gathers: bool = False
+) -> None:
+    """Shapes, names, and for a problem with rows the laws of its terms.
+
+    `gathers` says that the move is one of an ensemble, whose members the result keeps.
+    """
     vector = jax.ShapeDtypeStruct((densities.layout.dimension,), jnp.result_type(float))
     if isinstance(problem, Problem):
         _check_terms(problem, densities)
@@ -30,8 +35,7 @@ def check_problem(problem: Problem | Target, densities: Densities) -> None:
     else:
         _check_scalar("base", densities.hot, vector)
         _check_scalar("log_density", densities.cold, vector)
-    if problem.constrain is not None:
-        check_constrain(problem.constrain, densities.layout)
+    check_names(problem, densities.layout, gathers=gathers)
 
 
 def _check_scalar(name: str, density: Any, vector: jax.ShapeDtypeStruct) -> None:

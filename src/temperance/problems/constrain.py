@@ -20,9 +20,13 @@ from temperance.problems.layout import Layout
 MOST_NUMBERS = 3e6
 
 
-def check_constrain(constrain: Callable[..., Any], layout: Layout) -> None:
-    """That it gives named arrays, before a run whose draws it would lose."""
-    _form(_on_vector(constrain, layout), layout)
+def constrained_shapes(constrain: Callable[..., Any], layout: Layout) -> dict[str, tuple[int, ...]]:
+    """The shape of everything that `constrain` makes of a position, by name.
+
+    It raises where that are not named arrays, before a run whose draws it would lose.
+    """
+    form = _form(_on_vector(constrain, layout), layout)
+    return {name: tuple(leaf.shape) for name, leaf in form.items()}
 
 
 def constrained_draws(

@@ -1,7 +1,7 @@
 """Mixtures of normalised densities, and Student's t densities that are mixed.
 
-    Mixture            q(x) = sum_j w_j q_j(x),                        any normalised q_j
-    StudentMixture     q_j(x) = t(x; nu_j, m_j, L_j L_j'), or N(m_j, L_j L_j') where nu_j is infinite
+    Mixture            q(x) = sum_j w_j q_j(x),                 any normalised q_j
+    StudentMixture     q_j(x) = t(x; nu_j, m_j, L_j L_j'),      or N(m_j, L_j L_j') for infinite nu
 
 The t density with nu degrees of freedom in d dimensions, delta = |L^{-1} (x - m)|^2, is
 
@@ -24,7 +24,6 @@ from scipy.special import gammaln
 
 from temperance._types import Key, Numbers, Scalar
 from temperance.errors import ArgumentError
-from temperance.problems.gaussian import Gaussian
 from temperance.programs.random_numbers import normals_and_uniforms
 
 MOST_DOF = 16
@@ -177,6 +176,3 @@ def covering(points: np.ndarray) -> StudentMixture:
     correlated = near.T @ near / len(near) + 0.05 * np.eye(points.shape[1])
     scale = correlated * spread[:, None] * spread
     return StudentMixture([1.0], middle[None], scale[None], [3.0])
-
-
-__all__ = ["Gaussian", "Mixture", "StudentMixture", "covering"]

@@ -104,8 +104,9 @@ class Target:
     """Any unnormalised log density, and the `base` to heat it towards.
 
     `base` is a normalised density on the position laid out as one vector, with a `draw(key)`, such
-    as `Gaussian`; it may be left out for method="plain", which starts around `example`. `constrain`
-    is as in `Problem`.
+    as `Gaussian`. Left out, it is fitted by the methods that have an option `base` ("st", "ais" and
+    others), and method="plain" needs none; both start around `example`. `constrain` is as in
+    `Problem`.
     """
 
     log_density: LogDensity

@@ -96,7 +96,7 @@ def compiled(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
             programs[key] = _program(of_leaves, leaves)
         return programs[key], leaves
 
-    call.prepared = prepared  # pyright: ignore[reportFunctionMemberAccess]
+    setattr(call, "prepared", prepared)  # noqa: B010
     return call
 
 

@@ -27,7 +27,8 @@ class Run(IntEnum):
     DRAW = 2
     FILL = 3
     TEMPER = 4
-    HUNT = 5
+    JOINT = 5
+    HUNT = 6
     # No run has both: an anneal that chooses betas by conditional ESS leaves no rows out.
     ROWS = 2**31 - 2
     BETAS = 2**31 - 2

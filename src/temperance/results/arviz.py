@@ -18,6 +18,8 @@ import arviz_base
 import numpy as np
 import xarray as xr
 
+from temperance.problems.named_axes import given_axes, shared_axes
+
 RUNG, PAIR = "rung", "pair"
 
 
@@ -32,53 +34,55 @@ def to_datatree(
     unconstrained: Mapping[str, np.ndarray] | None = None,
     ensemble: Mapping[str, np.ndarray] | None = None,
 ) -> xr.DataTree:
-    """The tree of a run; draws and `sample_stats` lead with (chain, draw)."""
-    named = {name: list(axes) for name, axes in (dims or {}).items()}
-    with warnings.catch_warnings():
-        # A run stopped early may well have more chains than draws.
-        warnings.filterwarnings("ignore", "Found chain dimension to be longer", UserWarning)
-        tree = arviz_base.from_dict(
-            {"posterior": dict(posterior), "sample_stats": dict(sample_stats)},
-            dims=named,
-            coords={name: list(values) for name, values in (coords or {}).items()},
-        )
-        if unconstrained is not None:
-            tree["unconstrained_posterior"] = xr.DataTree(
-                arviz_base.dict_to_dataset(
-                    dict(unconstrained), dims=_shared(named, posterior, unconstrained)
-                )
-            )
-            tree["unconstrained_posterior"].attrs = {}
+    """The tree of a run; draws and `sample_stats` lead with (chain, draw).
+
+    `dims` and `coords` are about the posterior's variables: what other groups hold may have the
+    same names, and axes of its own.
+    """
+    named = given_axes(dims, _shapes(posterior))
+    labels = {name: list(values) for name, values in (coords or {}).items()}
+    tree = xr.DataTree()
+    tree["posterior"] = _draws(posterior, named, labels)
+    tree["sample_stats"] = _draws(sample_stats, {}, {})
+    if unconstrained is not None:
+        same = shared_axes(named, _shapes(posterior), _shapes(unconstrained))
+        tree["unconstrained_posterior"] = _draws(unconstrained, same, {})
     if ensemble:
         tree["ensemble"] = xr.DataTree(_with_members(ensemble, named))
     if tempering:
         tree["tempering"] = xr.DataTree(xr.Dataset(dict(tempering)))
     if evidence:
         tree["evidence"] = xr.DataTree(xr.Dataset(dict(evidence)).set_coords("estimator"))
-    for group in ("posterior", "sample_stats"):
-        tree[group].attrs = {}
     tree.attrs = dict(attrs)
     return tree
+
+
+def _draws(
+    arrays: Mapping[str, np.ndarray], named: Mapping[str, list[str]], labels: Mapping[str, Any]
+) -> xr.DataTree:
+    """A group of variables that lead with (chain, draw)."""
+    with warnings.catch_warnings():
+        # A run stopped early may well have more chains than draws.
+        warnings.filterwarnings("ignore", "Found chain dimension to be longer", UserWarning)
+        axes: dict[Any, Any] = dict(named)
+        found = arviz_base.dict_to_dataset(dict(arrays), dims=axes, coords=dict(labels))
+    found.attrs = {}
+    return xr.DataTree(found)
+
+
+def _shapes(arrays: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+    """Of a single draw."""
+    return {name: array.shape[2:] for name, array in arrays.items()}
 
 
 def _with_members(ensemble: Mapping[str, np.ndarray], dims: Mapping[str, list[str]]) -> xr.Dataset:
     """Variables that lead with (chain, draw, member)."""
     found = {}
     for name, array in ensemble.items():
-        own = dims.get(name, [f"{name}_dim_{i}" for i in range(array.ndim - 3)])
-        found[name] = (("chain", "draw", "member", *own), array)
+        own = dims.get(name, [])
+        rest = [f"{name}_dim_{i}" for i in range(array.ndim - 3 - len(own))]
+        found[name] = (("chain", "draw", "member", *own, *rest), array)
     return xr.Dataset(found)
-
-
-def _shared(
-    dims: Mapping[str, list[str]],
-    posterior: Mapping[str, np.ndarray],
-    unconstrained: Mapping[str, np.ndarray],
-) -> dict[Any, Any]:
-    """The names of axes that an unconstrained variable has too: a simplex loses an entry."""
-    both = set(posterior) & set(unconstrained)
-    same = {name for name in both if posterior[name].shape == unconstrained[name].shape}
-    return {name: list(axes) for name, axes in dims.items() if name in same}
 
 
 def summary_table(tree: xr.DataTree) -> Any:

@@ -6,7 +6,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from temperance.bases.modes import Reference, find_reference
+from temperance.bases.modes import find_reference
+from temperance.bases.reference import Reference
 from temperance.errors import ArgumentError
 from temperance.problems.checks import check_count, check_problem
 from temperance.problems.problem import Problem, Target, densities_of
@@ -56,8 +57,8 @@ class FoundModes:
         """The table, and what may have been missed."""
         table = self.table().to_string(float_format=lambda value: f"{value:.3g}")
         return (
-            f"{table}\n\nA further mode would have to hold less than {self.bound:.2g} of the base's "
-            f"mass (95 %): {self.num_draws} of its draws were followed uphill."
+            f"{table}\n\nA further mode would have to hold less than {self.bound:.2g} of the "
+            f"base's mass (95 %): {self.num_draws} of its draws were followed uphill."
         )
 
 
@@ -89,7 +90,7 @@ def modes(
         found = np.zeros(reference.num_modes, int)
         found[: reference.hunt.num_modes] = reference.hunt.counts()
         return FoundModes(
-            densities.layout.split(reference.center), reference.shares, reference.share_errors,
+            densities.layout.split(reference.centers), reference.shares, reference.share_errors,
             found, reference.log_zeta, reference.hunt.bound, reference.hunt.num_draws,
             reference.num_evaluations, reference,
         )  # fmt: skip

@@ -62,7 +62,7 @@ def modes_group(run: Any, layout: Layout) -> Any:
         "reference_error": ("mode", reference.share_errors),
         "log_evidence": ("mode", own),
     }
-    for name, values in layout.split(reference.center).items():
+    for name, values in layout.split(reference.centers).items():
         axes = [f"{name}_axis_{i}" for i in range(values.ndim - 1)]
         variables[f"center_{name}"] = (("mode", *axes), values)
     hunt = reference.hunt
@@ -96,7 +96,9 @@ def with_bridge(evidence: dict[str, Any], run: Any) -> dict[str, Any]:
     }
     if not evidence:
         return new
-    joined = {n: (d, [*v, *new[n][1]]) for n, (d, v) in evidence.items() if n in new}
+    joined: dict[str, Any] = {
+        n: (d, [*v, *new[n][1]]) for n, (d, v) in evidence.items() if n in new
+    }
     for name, (dims, values) in evidence.items():
         if name not in new:
             steps = np.asarray(values, float)
@@ -130,8 +132,8 @@ def missed_sentence(tree: Any) -> str | None:
     attrs = tree[GROUP].attrs
     lost = int(attrs["num_missed"])
     words = (
-        f"a further mode would have to hold less than {attrs['bound']:.2g} of the base's mass (95 %): "
-        f"{int(attrs['num_draws'])} draws of the base were followed uphill"
+        f"a further mode would have to hold less than {attrs['bound']:.2g} of the base's mass "
+        f"(95 %): {int(attrs['num_draws'])} draws of the base were followed uphill"
     )
     return words + (f", and {lost} of them ended at no mode" if lost else "")
 
@@ -145,8 +147,8 @@ def mode_notes(tree: Any) -> list[str]:
     found = [sentence]
     if attrs["tail_shape"] > TRUSTED:
         found.append(
-            f"the reference is thin in places (tail shape {attrs['tail_shape']:.2f} of the ratios to "
-            "it, which should be below 0.7): what follows from it alone is not used"
+            f"the reference is thin in places (tail shape {attrs['tail_shape']:.2f} of the ratios "
+            "to it, which should be below 0.7): what follows from it alone is not used"
         )
     return found
 
@@ -159,19 +161,22 @@ def mode_warnings(tree: Any) -> list[str]:
     trusted = tree[GROUP].attrs["tail_shape"] < TRUSTED
     share, error = group["share"].values, group["error"].values
     known, its_error = group["reference_share"].values, group["reference_error"].values
-    found = []
-    for k in np.flatnonzero((share == 0) & (known > SEEN) & (known > 3 * its_error)):
-        found.append(
-            f"mode {k} ({_place(group, k)}) holds about {known[k]:.0%} of the mass by the "
+    missed = (share == 0) & (known > SEEN) & (known > 3 * its_error)
+    found = [
+        (
+            f"mode {k} ({_place(group, int(k))}) holds about {known[k]:.0%} of the mass by the "
             "reference's own draws, and no chain visited it: give more warm-up, or more rungs"
         )
-    gap = np.abs(share - known)
-    allowed = APART + ERRORS * np.hypot(error, its_error)
-    for k in np.flatnonzero((gap > allowed) & (share > 0)) if trusted else ():
-        found.append(
-            f"mode {k} ({_place(group, k)}) has {share[k]:.1%} of the draws, and "
+        for k in np.flatnonzero(missed)
+    ]
+    apart = np.abs(share - known) > APART + ERRORS * np.hypot(error, its_error)
+    found += [
+        (
+            f"mode {k} ({_place(group, int(k))}) has {share[k]:.1%} of the draws, and "
             f"{known[k]:.1%} of the mass by the reference's own draws: draw more, or warm up longer"
         )
+        for k in np.flatnonzero(apart & ~missed & trusted)
+    ]
     return found + _evidence_warnings(tree, trusted=trusted)
 
 
@@ -187,10 +192,11 @@ def _evidence_warnings(tree: Any, *, trusted: bool) -> list[str]:
     gap = abs(float(values[0] - values[other]))
     if not gap > GAP + ERRORS * float(np.hypot(errors[0], errors[other])):
         return []
-    return [
-        f"log evidence from the rungs and from a bridge to the reference differ by {gap:.2f}, beyond "
-        "their errors: one of them misses mass; draw more, or warm up longer"
-    ]
+    words = (
+        f"log evidence from the rungs and from a bridge to the reference differ by {gap:.2f}, "
+        "beyond their errors: one of them misses mass; draw more, or warm up longer"
+    )
+    return [words]
 
 
 def _place(group: Any, k: int) -> str:

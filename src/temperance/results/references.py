@@ -139,6 +139,23 @@ REFERENCES = {
   pages = {113--162},
   year = {2011}
 }""",
+    "liu2024": """@misc{liu2024,
+  author = {Liu, Tiange and Surjanovic, Nikola and Biron-Lattes, Miguel and
+            Bouchard-C{\\^o}t{\\'e}, Alexandre and Campbell, Trevor},
+  title = {{AutoStep}: locally adaptive involutive {MCMC}},
+  eprint = {2410.18929},
+  archiveprefix = {arXiv},
+  year = {2024}
+}""",
+    "biron2024": """@inproceedings{biron2024,
+  author = {Biron-Lattes, Miguel and Surjanovic, Nikola and Syed, Saifuddin and Campbell, Trevor
+            and Bouchard-C{\\^o}t{\\'e}, Alexandre},
+  title = {{autoMALA}: locally adaptive {Metropolis}-adjusted {Langevin} algorithm},
+  booktitle = {Proceedings of the 27th International Conference on Artificial Intelligence and
+               Statistics},
+  pages = {4600--4608},
+  year = {2024}
+}""",
     "hoffman2014": """@article{hoffman2014,
   author = {Hoffman, Matthew D. and Gelman, Andrew},
   title = {The {No-U-Turn} sampler: adaptively setting path lengths in {Hamiltonian} {Monte}

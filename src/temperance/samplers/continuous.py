@@ -21,11 +21,12 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float
 
 from temperance._types import Key, Point, Position
 from temperance.ladders.geometric import GeometricLadder
-from temperance.ladders.joint import JointLadder, as_vector
+from temperance.ladders.joint import JointLadder, Path, as_vector
 from temperance.moves.move import AbstractMove, Params, refuse_few_rows
 from temperance.samplers.inverse_temperature import (
     BetaLaw,
@@ -70,17 +71,41 @@ class JointTempering(eqx.Module):
         return Plain(self.ladder, self.move, self.params)
 
     def init(self, position: Position) -> JointState:
-        """At the median of beta given the position: elsewhere a chain may never accept a step."""
+        """At the median of v given the position: elsewhere a chain may never accept a step."""
         middle = self.ladder.evaluate(self.ladder.embed(position), gradient=False)
         half = jnp.full_like(middle.components[1], 0.5)
-        beta, rest = draw_beta(half, middle.components[1])
-        heated = middle.position._replace(u=self.ladder.control.control(beta, rest))
+        law, places = self._law(middle.components), self._path.places
+        # Half of the mass lies below the median: so many segments, and a part of the next.
+        shares = jnp.cumsum(jnp.exp(law.log_masses - logsumexp(law.log_masses)))
+        k = jnp.minimum(jnp.sum(shares < half), shares.shape[0] - 1)
+        before = jnp.where(k > 0, shares[k - 1], 0.0)
+        part = (half - before) / (shares[k] - before)
+        # A position that the target does not allow is at the base.
+        part = jnp.where(jnp.isnan(part), half, jnp.clip(part, 0.0, 1.0))
+        # A draw counts from the end that the segment's tilt favours.
+        uniform = jnp.where(law.tilts[k] > 0, 1 - part, part)
+        far, near = draw_beta(uniform, law.tilts[k])
+        length = places[k + 1] - places[k]
+        place, rest = places[k] + length * far, (1 - places[k + 1]) + length * near
+        heated = middle.position._replace(u=self.ladder.control.control(place, rest))
         return JointState(self._plain.init(heated).point, none_yet())
 
     def step(self, key: Key, state: JointState) -> tuple[JointState, PlainInfo]:
         moved, info = self._plain.step(key, PlainState(state.point))
-        beta = self.ladder.beta(moved.point.position)
-        return JointState(moved.point, travelled(state.trips, beta)), info
+        place = self.ladder.place(moved.point.position)
+        return JointState(moved.point, travelled(state.trips, place)), info
+
+    @property
+    def _path(self) -> Path:
+        """The ladder's, or the line."""
+        path = self.ladder.path
+        ends = jnp.asarray([0.0, 1.0])
+        return Path(ends, jnp.zeros_like(ends)) if path is None else path
+
+    def _law(self, components: Float[Array, " components"]) -> BetaLaw:
+        """Of v, given the position."""
+        path = self._path
+        return beta_law(components[1], path.betas, -path.excess, path.places)
 
     def positions(self, state: JointState) -> Float[Array, "1 d"]:
         """Where the chain is, the control last."""
@@ -91,8 +116,10 @@ class JointTempering(eqx.Module):
 
     def weigh(self, components: Float[Array, " components"]) -> dict[str, Array]:
         """What a state counts for, under the target and under the base."""
-        tilt = components[1]
-        return {"log_weight": log_target_weight(tilt), "log_weight_base": log_base_weight(tilt)}
+        if self.ladder.path is None:
+            tilt = components[1]
+            return {"log_weight": log_target_weight(tilt), "log_weight_base": log_base_weight(tilt)}
+        return _at_the_ends(self._law(components))
 
     def trail(self, state: JointState) -> dict[str, Array]:
         """What every step leaves behind: its weights."""

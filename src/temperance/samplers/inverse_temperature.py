@@ -30,6 +30,10 @@ beta is then an exponential in each segment, with a_k = (b_{k+1} - b_k) t + g_{k
 
 with t = log pi - log q now. With g_k = -log Z(b_k) all betas are visited about alike.
 
+**Places.** Most of the way from base to target may lie at betas next to 0. Let beta be a function
+of v in [0, 1], linear between its knots v_0 = 0 < ... < v_K = 1, and the law be one of v. Only the
+lengths in front of the masses change: they are v_{k+1} - v_k.
+
 Draws invert the distribution function from the end that the tilt favours, so that the smaller one
 of beta and 1 - beta keeps all its digits.
 """
@@ -73,11 +77,18 @@ class BetaLaw(NamedTuple):
 
 
 def beta_law(
-    tilt: Scalar, knots: Float[Array, " knots"], profile: Float[Array, " knots"]
+    tilt: Scalar,
+    knots: Float[Array, " knots"],
+    profile: Float[Array, " knots"],
+    places: Float[Array, " knots"] | None = None,
 ) -> BetaLaw:
-    """For a position with log pi - log q = `tilt`, and g at the `knots`."""
-    lengths = jnp.diff(knots)
-    tilts = lengths * tilt + jnp.diff(profile)
+    """For a position with log pi - log q = `tilt`, and g at the `knots`.
+
+    With `places` it is the law of v, of which beta is a function that is linear between
+    beta(places) = knots, as g is.
+    """
+    lengths = jnp.diff(knots if places is None else places)
+    tilts = jnp.diff(knots) * tilt + jnp.diff(profile)
     masses = jnp.log(lengths) + knots[1:] * tilt + profile[1:] - log_target_weight(tilts)
     # Where the target is impossible only the segment next to the base has mass, and next to none.
     masses = jnp.where(jnp.isnan(masses), -jnp.inf, masses)

@@ -79,7 +79,7 @@ class TemperedTransitions(eqx.Module):
         if self.move.reversal() is None or not self.move.exact:
             raise MoveError(
                 f"tempered transitions need an exact move with a reversal, and {self.move} is not: "
-                "use metropolis, mala, hmc or nuts, or repeat or alternate some of them"
+                "use metropolis, mala, hmc, autostep or nuts, or repeat or alternate some of them"
             )
 
     @property

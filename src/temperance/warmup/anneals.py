@@ -2,7 +2,10 @@
 
 Warm-up runs rungs of parallel tempering, which tune moves at knots and measure the barrier. An
 anneal then goes through many more betas: as they are given, as far apart as the conditional
-effective size of its weights allows, or with equal shares of the barrier.
+effective size of its weights allows, or with equal shares of the barrier. How many the last are
+follows from the squared barrier, and from what all anneals together may evaluate: a log weight with
+a variance v keeps a share exp(-v) of the draws, so that beyond v = 1 fewer and longer anneals are
+the better use of as many evaluations.
 """
 
 from collections.abc import Callable
@@ -18,11 +21,11 @@ from temperance._types import Key, Position
 from temperance.engine.method import Call, Functions
 from temperance.engine.options import count, number, option
 from temperance.errors import ArgumentError
-from temperance.ladders.spacing import anneal_rungs_for, equalise
+from temperance.ladders.spacing import anneal_rungs_for, anneal_rungs_wanted, equalise
 from temperance.problems.layout import DrawVector, Layout
 from temperance.problems.problem import Problem
 from temperance.programs.random_streams import Run, probe_key, stream
-from temperance.samplers.annealing.betas import conditional_betas
+from temperance.samplers.annealing.betas import MOST_BETAS, conditional_betas
 from temperance.samplers.annealing.importance import AnnealedImportance
 from temperance.warmup.base_options import BaseOptions, check_move, with_base_asked
 from temperance.warmup.rung_options import (
@@ -36,6 +39,9 @@ from temperance.warmup.serial_tempering import Ready
 from temperance.warmup.subsample_rungs import SubsampleRungs
 
 LEAST_SHARE = 0.01
+# What all anneals may evaluate if nothing is said, and what a move is taken to evaluate where no
+# warm-up has counted it.
+MOST_EVALUATIONS, LIKELY_COST = 4e6, 8.0
 # How many anneals choose their betas together.
 CHOOSERS = 256
 
@@ -45,7 +51,16 @@ class AnnealOptions(BaseOptions):
     """From the base through powers, or from the prior through growing subsamples."""
 
     num_rungs: int | None = option(
-        None, "betas of an anneal (default: 16 times the squared barrier, 32 to 4096)", count(2)
+        None,
+        "betas of an anneal (default: 16 times the squared barrier, 32 to 4096, as far as "
+        "max_evaluations allows)",
+        count(2),
+    )
+    max_evaluations: float | None = option(
+        None,
+        "density evaluations that all anneals together may take, about, where their betas follow "
+        f"from the barrier (default: {MOST_EVALUATIONS / 1e6:.0f} million)",
+        number("a number of at least 1, or None", lambda value: 1 <= value < float("inf")),
     )
     betas: tuple[float, ...] | None = option(
         None, "the betas themselves, from 0 to 1 (default: spaced by the barrier)", increasing_betas
@@ -84,6 +99,7 @@ class AnnealedPowers(WeighedRungs):
     stops: tuple[float, ...] | int | None = None
     conditional_ess: float | None = None
     draw_target: Any = None
+    max_evaluations: float | None = None
 
     def annealing(self, rungs: Stops, ready: Ready) -> AnnealedImportance:
         """Anneals through the betas that `ready` has, with moves tuned at its knots."""
@@ -92,18 +108,35 @@ class AnnealedPowers(WeighedRungs):
             ladder, self.call.move, ready.values, ready.knots, self.draw_target
         )
 
-    def stops_of(self, rungs: Stops, ready: Ready) -> np.ndarray:
-        """Where an anneal stops: as given, by conditional ESS, or with equal shares of barrier."""
+    def stops_of(self, rungs: Stops, ready: Ready, learnt: Any) -> tuple[np.ndarray, int]:
+        """Where an anneal stops: as given, by conditional ESS, or with equal shares of barrier.
+
+        With it comes how many betas were wanted, if they are more than there may be.
+        """
         if isinstance(self.stops, tuple):
-            return np.asarray(self.stops)
+            return np.asarray(self.stops), 0
         if self.conditional_ess is not None:
-            return conditional_betas(
+            betas = conditional_betas(
                 stream(self.call.key, Run.BETAS), self.ladder(rungs), self.call.move, ready.values,
                 self.conditional_ess, CHOOSERS,
             )  # fmt: skip
+            return betas, 0
         rejection = np.asarray(rungs.rejection or (1.0,) * (len(rungs.betas) - 1))
-        wanted = self.stops or anneal_rungs_for(float(rejection.sum()))
-        return np.asarray(equalise(np.asarray(rungs.betas), rejection, wanted))
+        barrier = float(rejection.sum())
+        wanted = self.stops or anneal_rungs_wanted(barrier)
+        taken = self.stops or min(anneal_rungs_for(barrier), self._most(learnt))
+        betas = np.asarray(equalise(np.asarray(rungs.betas), rejection, taken))
+        return betas, wanted if wanted > taken else 0
+
+    def _most(self, learnt: Any) -> int:
+        """Betas of an anneal, by what all anneals may evaluate."""
+        call = self.call
+        cost = LIKELY_COST if learnt is None else max(learnt.cost(), 1.0)
+        both = 1 if self.draw_target is None else 2
+        limit = MOST_EVALUATIONS if self.max_evaluations is None else self.max_evaluations
+        # An anneal evaluates its first position, and moves at all betas but the two ends.
+        moves = (limit / (call.num_chains * call.num_draws * both) - 1) / cost
+        return int(np.clip(moves + 2, 2, MOST_BETAS))
 
     def functions(self) -> Functions:
         return super().functions() | exact(self.draw_target)
@@ -120,9 +153,9 @@ class AnnealedSizes(SubsampleRungs):
         ladder = self.ladder(rungs)
         return AnnealedImportance(ladder, self.call.move, ready.values, None, self.draw_target)
 
-    def stops_of(self, rungs: Any, ready: Ready) -> None:
+    def stops_of(self, rungs: Any, ready: Ready, learnt: Any) -> tuple[None, int]:
         """An anneal stops at every rung."""
-        return
+        return None, 0
 
     def functions(self) -> Functions:
         return super().functions() | exact(self.draw_target)
@@ -133,9 +166,11 @@ def annealing(shared: AnnealedPowers | AnnealedSizes, rungs: Any, ready: Ready) 
     return shared.annealing(rungs, ready)
 
 
-def stops_of(shared: AnnealedPowers | AnnealedSizes, rungs: Any, ready: Ready) -> Any:
-    """Where it stops."""
-    return shared.stops_of(rungs, ready)
+def stops_of(
+    shared: AnnealedPowers | AnnealedSizes, rungs: Any, ready: Ready, learnt: Any
+) -> tuple[Any, int]:
+    """Where it stops, and how many betas it should have had if there are fewer."""
+    return shared.stops_of(rungs, ready, learnt)
 
 
 def exact(draw_target: Any) -> Functions:
@@ -157,10 +192,16 @@ def anneal_rungs(call: Call, draw_target: Any = None) -> AnnealedPowers | Anneal
             "conditional_ess chooses an anneal's betas and their number: give it alone, or "
             "num_rungs or betas"
         )
+    if options.max_evaluations is not None and (stops, options.conditional_ess) != (None, None):
+        raise ArgumentError(
+            "max_evaluations limits how many betas an anneal has, where that follows from the "
+            "barrier: give it alone, or num_rungs, betas or conditional_ess"
+        )
     call, _ = with_base_asked(call)
     return AnnealedPowers(
-        call, stops=stops, conditional_ess=options.conditional_ess, draw_target=draw_target
-    )
+        call, stops=stops, conditional_ess=options.conditional_ess, draw_target=draw_target,
+        max_evaluations=options.max_evaluations,
+    )  # fmt: skip
 
 
 def _by_rows(call: Call, draw_target: Any) -> AnnealedSizes:
@@ -171,7 +212,7 @@ def _by_rows(call: Call, draw_target: Any) -> AnnealedSizes:
             f"method {call.method!r} with sizes or by_rows adds rows as it goes, and a Target has "
             "none: write it as a Problem with one term for each row"
         )
-    for other in ("betas", "conditional_ess", "base"):
+    for other in ("betas", "conditional_ess", "max_evaluations", "base"):
         if getattr(options, other) is not None:
             raise ArgumentError(f"{other}: it belongs to powers, and not to subsamples; leave it")
     check_move(call, bridge=call.densities.bridge)

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from temperance.bases.choice import NAMES, OWN, with_base
-from temperance.bases.modes import Reference
+from temperance.bases.reference import Reference
 from temperance.engine.method import Call
 from temperance.engine.options import number, option
 from temperance.errors import ArgumentError, MoveError, unknown_name
@@ -25,9 +25,9 @@ class BaseOptions:
 
     base: Any = option(
         None,
-        "what to heat towards: own (a Problem's prior, a Target's base), modes, fitted, advi, a Fit, "
-        "or a density with draw(key) (default: own; fitted in continuous tempering of a Problem, and "
-        "where a Target has no base)",
+        "what to heat towards: own (a Problem's prior, a Target's base), modes, fitted, advi, a "
+        "Fit, or a density with draw(key) (default: own; fitted in continuous tempering of a "
+        "Problem, and where a Target has no base)",
         given,
         traced=True,
         kind="str, Fit or density",
@@ -62,9 +62,7 @@ def with_base_asked(
     return call, None if fit is None else float(fit.log_zeta)
 
 
-def rungs_wanted(
-    call: Call, num_rungs: int | None, betas: tuple[float, ...] | None
-) -> int | None:
+def rungs_wanted(call: Call, num_rungs: int | None, betas: tuple[float, ...] | None) -> int | None:
     """The number of rungs that was asked for or, of a reference, what its draws say of the way.
 
     None where a pilot has to find out.

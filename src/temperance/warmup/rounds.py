@@ -103,11 +103,15 @@ class WarmUp(Stage):
     kinds = ("warm",)
 
     def applies(self, shared: Any) -> bool:
-        return shared.call.num_warmup > 0
+        return self.num_steps(shared) > 0
+
+    def num_steps(self, shared: Any) -> int:
+        """Of all rounds together."""
+        return shared.call.num_warmup
 
     def enter(self, shared: Any, left: Left | None) -> tuple[Place, PyTree]:
         left = Left(shared.initial()) if left is None else left
-        place = Place("warm", 0, rounds(shared.call.num_warmup)[0], left.rungs)
+        place = Place("warm", 0, rounds(self.num_steps(shared))[0], left.rungs)
         return place, start_anew(shared, place, left.params)
 
     def sampler(self, shared: Any, place: Place, carry: PyTree) -> Any:
@@ -115,7 +119,7 @@ class WarmUp(Stage):
 
     def after(self, shared: Any, place: Place, carry: PyTree) -> tuple[Place | None, Any]:
         state, learning = carry
-        lengths = rounds(shared.call.num_warmup)
+        lengths = rounds(self.num_steps(shared))
         if place.round + 1 >= len(lengths):
             rungs = with_rejection(place.rungs, shared.tuning(learning))
             return None, Left(rungs, learning.params(), state, (place, carry))

@@ -103,7 +103,9 @@ def need_base(call: Call) -> None:
     if call.densities.hot is None:
         raise ArgumentError(
             f"method {call.method!r} heats the target towards a base and this Target has none: "
-            "give Target(..., base=Gaussian(mean, covariance)), or use method='plain'"
+            "give Target(..., base=Gaussian(mean, covariance)), or ask for one to be fitted: "
+            "base='fits' with method 'st', 'gibbs-ct', 'joint-ct', 'ais' or 'smc'; method='plain' "
+            "needs none, and heats nothing"
         )
 
 

@@ -27,11 +27,15 @@ from temperance.warmup.rounds import Betas
 
 
 class Weighing(NamedTuple):
-    """Warm-up of parallel tempering, and sums of exp(I / 2) and exp(-I / 2) for each pair."""
+    """Warm-up of parallel tempering, and sums of exp(I / 2) and exp(-I / 2) for each pair.
+
+    `num_evaluations` sums what a step's move evaluated at each rung, on average over the chains.
+    """
 
     inner: Adaptation
     log_up: Float[Array, " pairs"]
     log_down: Float[Array, " pairs"]
+    num_evaluations: Float[Array, " rungs"]
 
     def params(self, learning: Bool[Array, ""] | bool = False) -> Params:
         return self.inner.params(learning)
@@ -47,12 +51,18 @@ class Weighing(NamedTuple):
             self.inner.after(sampler, state, info),
             jnp.logaddexp(self.log_up, logsumexp(_possible(up), axis=0)),
             jnp.logaddexp(self.log_down, logsumexp(_possible(down), axis=0)),
+            self.num_evaluations + jnp.mean(info.num_evaluations, axis=0),
         )
 
     def log_z(self) -> np.ndarray:
         """Log Z of every rung, from the hottest; 0 more where two rungs share no point."""
         steps = np.asarray(self.log_up, float) - np.asarray(self.log_down, float)
         return np.concatenate([[0.0], np.cumsum(np.where(np.isfinite(steps), steps, 0.0))])
+
+    def cost(self) -> float:
+        """Evaluations of a move between the ends, where an anneal makes its moves."""
+        steps = max(int(self.inner.num_steps), 1)
+        return float(np.mean(np.asarray(self.num_evaluations, float)[1:])) / steps
 
 
 def _possible(values: Array) -> Array:
@@ -77,7 +87,8 @@ class WeighedRungs(PowerRungs):
     def learns(self, sampler: Any, state: PyTree) -> Weighing:
         params = sampler.params
         nothing = jnp.full((sampler.num_rungs - 1,), -jnp.inf, params.step_size.dtype)
-        return Weighing(begin(sampler, state), nothing, nothing)
+        evaluations = jnp.zeros((sampler.num_rungs,), params.step_size.dtype)
+        return Weighing(begin(sampler, state), nothing, nothing, evaluations)
 
     def tuning(self, learnt: Weighing) -> Adaptation:
         return learnt.inner

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from temperance.engine.loop import start_chains
 from temperance.engine.run import Place, Stage
@@ -25,12 +25,16 @@ from temperance.warmup.rounds import Left, carry_shapes, start_anew, zero_chains
 
 
 class Ready(NamedTuple):
-    """What draws are made with: tuned parameters at knots, log Z there, and an anneal's betas."""
+    """What draws are made with: tuned parameters at knots, log Z there, and an anneal's betas.
+
+    `wanted` is how many betas the barrier asks for, where a limit of evaluations left fewer.
+    """
 
     values: Params
     knots: Float[Array, " rungs"]
     log_z: Float[Array, " rungs"]
     betas: Float[Array, " betas"]
+    wanted: Int[Array, ""]
 
     def params(self, learning: Bool[Array, ""] | bool = False) -> Params:
         """Always the same."""
@@ -48,11 +52,12 @@ Make = Callable[[Any, Any, Ready], Any]
 class Travel(Stage):
     """Draws by chains that travel alone: `make(shared, rungs, ready)` is their sampler.
 
-    `stops`, if given, says from `(shared, rungs, ready)` which betas an anneal has.
+    `stops`, if given, says from `(shared, rungs, ready, learnt)` which betas an anneal has, and how
+    many it should have had if a limit left it fewer, or 0. `learnt` is what warm-up left, or None.
     """
 
     make: Make
-    stops: Callable[[Any, Any, Ready], Any] | None = None
+    stops: Callable[[Any, Any, Ready, Any], tuple[Any, int]] | None = None
     kinds = ("draw",)
     draws = True
 
@@ -75,10 +80,12 @@ class Travel(Stage):
         rungs, positions = place.rungs, state.points.position[:, -1]
         knots = jnp.asarray(rungs.betas)
         log_z = jnp.asarray(shared.log_z(learning, rungs.betas), params.step_size.dtype)
-        ready = Ready(params, knots, log_z, knots)
-        betas = None if self.stops is None else self.stops(shared, rungs, ready)
+        ready = Ready(params, knots, log_z, knots, jnp.asarray(0))
+        betas, wanted = (None, 0)
+        if self.stops is not None:
+            betas, wanted = self.stops(shared, rungs, ready, learning)
         if betas is not None:
-            ready = ready._replace(betas=jnp.asarray(betas))
+            ready = ready._replace(betas=jnp.asarray(betas), wanted=jnp.asarray(wanted))
             place = replace(place, rungs=replace(rungs, num_betas=len(betas)))
         return place, (start_chains(self.make(shared, rungs, ready), positions, False), ready)
 
@@ -91,7 +98,8 @@ class Travel(Stage):
         def carried() -> PyTree:
             state, learning = zero_chains(shared, place)
             knots = jnp.asarray(place.rungs.betas)
-            ready = Ready(learning.params(), knots, jnp.zeros_like(knots), knots)
+            none = jnp.asarray(0)
+            ready = Ready(learning.params(), knots, jnp.zeros_like(knots), knots, none)
             num_betas = getattr(place.rungs, "num_betas", 0)
             if num_betas:
                 ready = ready._replace(betas=jnp.zeros((num_betas,)))

@@ -25,7 +25,8 @@ def need_reversal(move: AbstractMove) -> None:
     if move.reversal() is None or not move.exact:
         raise MoveError(
             f"tempered transitions need an exact move that can be run backwards, and {move} is "
-            "not: use metropolis, mala, hmc, nuts or slice, or repeat or alternate some of them"
+            "not: use metropolis, mala, hmc, autostep, nuts or slice, or repeat or alternate some "
+            "of them"
         )
 
 

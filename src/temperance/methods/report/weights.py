@@ -11,16 +11,19 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtr
 
 from temperance.estimates.tails import tail_shape
 from temperance.estimates.weighted import kish, log_mean_weight, log_ratio, weighted_mean
+from temperance.ladders.spacing import anneal_variance
 from temperance.methods.report.evidence import WeightedEvidence, estimates
 from temperance.methods.report.piece import Arrays, Piece, tempering
 from temperance.methods.report.rungs import few_trips
 from temperance.problems.gaussian import Gaussian
 from temperance.programs.random_streams import probe_key
+from temperance.samplers.round_trips import COLD, HOT
 
 NUM_BINS = 10
 # Draws of a base whose moments nobody knows; how unlikely a disagreement has to be.
@@ -29,6 +32,10 @@ MANY, UNLIKELY = 4096, 1e-3
 NO_VARIANCE = 0.5
 # Draws by weight alone that are few.
 FEW_BY_WEIGHT = 50
+# How many of their errors log Z of one chain may be from that of most.
+APART = 4.5
+# Of log weights of anneals: beyond it fewer and longer anneals are better.
+MOST_VARIANCE = 1.0
 WEIGHTS = ("log_weight", "log_weight_base", "log_weight_reverse")
 
 
@@ -65,15 +72,43 @@ class Weights(Piece):
 
 
 class Anneals(Piece):
-    """The betas at which anneals stop."""
+    """The betas at which anneals stop, and how many there should have been if they are fewer."""
 
     def arrays(self, run: Any) -> Arrays:
         betas = getattr(run.sampler.ladder, "betas", None)
-        return {} if betas is None else {"anneal_beta": (("stop",), np.asarray(betas))}
+        if betas is None:
+            return {}
+        wanted = int(getattr(run.learnt, "wanted", 0))
+        group: Arrays = {"anneal_beta": (("stop",), np.asarray(betas))}
+        return group | ({"wanted_stops": ((), wanted)} if wanted else {})
 
     def facts(self, tree: Any) -> dict[str, Any]:
         betas = tempering(tree).get("anneal_beta")
-        return {} if betas is None else {"steps of an anneal": betas.size - 1}
+        if betas is None:
+            return {}
+        steps, wanted = betas.size - 1, tempering(tree).get("wanted_stops")
+        if wanted is None:
+            return {"steps of an anneal": steps}
+        return {
+            "steps of an anneal": f"{steps}, of {int(wanted) - 1} that were wanted: "
+            "max_evaluations allows no more"
+        }
+
+    def warnings(self, tree: Any) -> list[str]:
+        group = tempering(tree)
+        if "wanted_stops" not in group:
+            return []
+        steps, wanted = group.sizes["stop"] - 1, int(group["wanted_stops"]) - 1
+        variance = anneal_variance(steps + 1, wanted + 1)
+        if variance <= MOST_VARIANCE:
+            return []
+        words = (
+            f"an anneal has {steps} steps, and {wanted} were wanted: so few leave log weights a "
+            f"variance of {variance:.2g} at least, and a few draws have nearly all of the weight. "
+            "Give fewer num_draws, each of which is then a longer anneal, a larger "
+            "max_evaluations, or a base that is nearer to the target (base=)"
+        )
+        return [words]
 
 
 @dataclass(frozen=True)
@@ -104,7 +139,28 @@ class Travels(Piece):
             group["visits"] = (("bin",), counts / counts.sum())
         if self.has_rungs:
             group["beta"] = (("rung",), np.asarray(ladder.betas))
-        return group | _base_check(draws, ladder)
+        return group | self._by_chain(run) | _base_check(draws, ladder)
+
+    def _by_chain(self, run: Any) -> Arrays:
+        """Each chain's time at both ends, and its own log Z."""
+        draws, ladder, zeta = run.draws, run.sampler.ladder, self.log_zeta(run.sampler)
+        if self.by_rung:
+            base, target = draws["rung"] == 0, draws["rung"] == ladder.num_rungs - 1
+        else:
+            place = draws["beta"]
+            if "control" in draws:
+                of_each = jax.vmap(jax.vmap(ladder.control.beta))
+                place = np.asarray(of_each(jnp.asarray(draws["control"])))
+            base, target = place <= HOT, place >= COLD
+        one, zero = (_all_steps(run, name) for name in ("log_weight", "log_weight_base"))
+        chains = range(one.shape[0])
+        own = [log_ratio(one[[c]], zero[[c]], zeta) for c in chains]
+        return {
+            "share_at_base": (("chain",), base.mean(axis=1)),
+            "share_at_target": (("chain",), target.mean(axis=1)),
+            "chain_log_evidence": (("chain",), [found.value for found in own]),
+            "chain_evidence_error": (("chain",), [found.error for found in own]),
+        }
 
     def facts(self, tree: Any) -> dict[str, Any]:
         ladder = tempering(tree)
@@ -115,6 +171,12 @@ class Travels(Piece):
             f"{float(ladder['base_z']):.1f} of their errors (agreement is necessary, and not "
             "sufficient)"
         )
+        if "chain_log_evidence" in ladder:
+            facts |= {
+                "log evidence by chain": ladder["chain_log_evidence"].values,
+                "share of draws at the base by chain": ladder["share_at_base"].values,
+                "share of draws at the target by chain": ladder["share_at_target"].values,
+            }
         return facts | {
             "round trips by chain": ladder["round_trips"].values,
             "log zeta": float(ladder["log_zeta"]),
@@ -127,6 +189,7 @@ class Travels(Piece):
     def warnings(self, tree: Any) -> list[str]:
         ladder = tempering(tree)
         found = few_trips(tree, "draw more, or give a base that is nearer to the target (base=)")
+        found += _apart(ladder)
         z, checks = float(ladder["base_z"]), int(ladder["base_checks"])
         if 2 * ndtr(-z) * checks < UNLIKELY:
             found.append(
@@ -145,6 +208,29 @@ class Travels(Piece):
             "or its error, does not exist: the check of the base's own moments leaves them out"
         )
         return [words]
+
+
+def _apart(ladder: Any) -> list[str]:
+    """What there is to say of the chain whose log Z is farthest from that of most."""
+    if "chain_log_evidence" not in ladder or ladder.sizes["chain"] == 1:
+        return []
+    own, errors = (ladder[f"chain_{name}"].values for name in ("log_evidence", "evidence_error"))
+    middle = float(np.median(own))
+    gap = np.abs(own - middle)
+    # A chain without any weight is not near.
+    far = ~(gap <= APART * np.hypot(errors, np.median(errors)))
+    if not far.any():
+        return []
+    chain = int(np.argmax(np.where(far, np.nan_to_num(gap, nan=np.inf), -1.0)))
+    base, target = (100 * float(ladder[f"share_at_{end}"][chain]) for end in ("base", "target"))
+    words = (
+        f"chains disagree about log evidence: chain {chain} alone says {own[chain]:.2f}, and the "
+        f"median of the chains is {middle:.2f}; {base:.0f} % of its draws were at the base and "
+        f"{target:.0f} % at the target. A chain does not travel, so that neither log evidence nor "
+        "the draws can be used: warm up longer, give a base that is nearer to the target (base=), "
+        "or use method='pt'"
+    )
+    return [words]
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class AnnealedImportance(eqx.Module):
         if self.draw_target is not None and self.move.reversal() is None:
             raise MoveError(
                 f"a reverse anneal runs moves backwards, and nobody knows the reversal of "
-                f"{self.move}: use metropolis, mala, hmc or nuts"
+                f"{self.move}: use metropolis, mala, hmc, autostep or nuts"
             )
         if self.knots is not None and not isinstance(self.ladder, GeometricLadder):
             raise ArgumentError("knots: they are betas, and belong to a GeometricLadder")
