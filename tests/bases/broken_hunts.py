@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from temperance.bases.hunt import THIRD, Hunt, hunt
+from temperance.bases.hunt import FIRST_WAVE, THIRD, Hunt, hunt
 
 
 def every_start_counts(climb, draw, rng, budget):
@@ -29,3 +29,9 @@ def ends_beyond_the_last_do_not_count(climb, draw, rng, budget):
     """Draws that end at modes which are not kept are none of the new ones."""
     found = hunt(climb, draw, rng, budget)
     return replace(found, num_new=0)
+
+
+def short_climbs_count(climb, draw, rng, budget):
+    """Draws that were behind one that was given up, and ended at once, count as the others."""
+    found = hunt(climb, draw, rng, budget)
+    return replace(found, num_checked=FIRST_WAVE // 2, num_new=0)

@@ -78,7 +78,7 @@ def test_counts_add_up(seed: int) -> None:
     assert found.num_missed == 0
     assert found.complete
     assert (found.from_base <= found.from_all).all()
-    # Two starts in three are no draws of the base.
+    # Two starts in three are no draws of the base, and none was given up.
     assert found.from_all.sum() == 3 * found.num_draws
 
 
@@ -302,10 +302,21 @@ class Comb(Climb):
         return Ends(self.tops[k][:, None], self.heights[k], flat, yes, yes)
 
 
-def combed(shares: np.ndarray, seed: int, num: int, by: Hunter = hunt) -> tuple[Hunt, np.ndarray]:
+class SlowHill(Comb):
+    """Nine climbs of ten towards the first hill take too long, and are given up."""
+
+    def polish(self, starts: np.ndarray, num_steps: int, most: float = np.inf) -> Ends:
+        ends = super().polish(starts, num_steps, most)
+        slow = (self.hill(starts) == 0) & (np.arange(len(starts)) > len(starts) // 10)
+        return ends._replace(finished=~slow, followed=~slow)
+
+
+def combed(
+    shares: np.ndarray, seed: int, num: int, by: Hunter = hunt, kind: type[Comb] = Comb
+) -> tuple[Hunt, np.ndarray]:
     """A hunt with a uniform base, and the masses of the hills that it did not find."""
     budget = replace(CHEAP, num_gradients=num, most_ends=32)
-    climb, rng = Comb(shares), np.random.default_rng(seed)
+    climb, rng = kind(shares), np.random.default_rng(seed)
     found = by(climb, lambda _, n: rng.uniform(size=(n, 1)), rng, budget)
     seen = climb.hill(found.centers)
     assert len(np.unique(found.mode)) == len(seen)
@@ -342,6 +353,20 @@ def test_whatever_the_basins_the_bound_covers_those_that_were_missed(
 ) -> None:
     wrong = wrong_bounds(case, num, 200, seed)
     assert not too_many(wrong, 200)
+
+
+def slow_hills_missed(num_hunts: int, seed: int, by: Hunter = hunt) -> int:
+    """How many hunts miss the hill with long climbs though it is larger than their bound."""
+    shares, wrong = np.array([0.03, 0.97]), 0
+    for i in range(num_hunts):
+        found, missed = combed(shares, 1000 * seed + i, 0, by, SlowHill)
+        wrong += found.bound < missed.max(initial=0.0)
+    return wrong
+
+
+def test_climbs_that_are_given_up_do_not_make_a_bound_wrong(seed: int) -> None:
+    assert not too_many(slow_hills_missed(200, seed), 200)
+    assert too_many(slow_hills_missed(200, seed, broken.short_climbs_count), 200)
 
 
 @pytest.mark.parametrize(

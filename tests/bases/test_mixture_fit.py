@@ -113,7 +113,7 @@ def tilted(x: Any) -> Any:
 
 def test_walkers_spread_as_the_density_does(seed: int) -> None:
     gradients = BatchGradients(tilted, 2, 128)
-    starts = np.tile(MEAN + [1.0, 0.5], (WALKERS, 1))
+    starts = np.tile(MEAN + np.array([1.0, 0.5]), (WALKERS, 1))
     # Coordinates that are three times too narrow.
     factors = np.broadcast_to(np.linalg.cholesky(SCALE) / 3, (WALKERS, 2, 2))
     cloud = walk(gradients, np.random.default_rng(seed), starts, factors, 48)

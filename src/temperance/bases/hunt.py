@@ -11,10 +11,10 @@
 **What may have been missed.** A mode's *basin* is the set of points from which the climb ends at
 it. The first half of the draws of the base says which modes are known, and of the n draws of the
 second half k end elsewhere. All basins that the first half has not seen then hold, together, at
-most the upper 95 % limit of a binomial share (Clopper and Pearson 1934), which is 3 / n where k = 0;
-and so does that of any mode that neither half has seen, however many there are. That N draws miss
-a given basin of 3 / N with a chance of 5 % says less: of many such basins some are missed. The points
-that are drawn towards the middle find more, and do not count here.
+most the upper 95 % limit of a binomial share (Clopper and Pearson 1934), which is 3 / n where k is
+zero; and so does that of any mode that neither half has seen, however many there are. That N draws
+miss a given basin of 3 / N with a chance of 5 % says less: of many such basins some are missed. The
+points that are drawn towards the middle find more, and do not count here.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from scipy import stats
 from temperance._types import Key, LogDensity
 from temperance.bases.batch_gradients import has_gradient
 from temperance.bases.curvature import laplace
-from temperance.bases.polish import Climb, Ends
+from temperance.bases.polish import BLOCK, Climb, Ends
 from temperance.moves.fast_slow.program_cost import cost_of
 from temperance.problems.gaussian import Gaussian
 from temperance.problems.problem import Densities
@@ -79,9 +79,9 @@ class Hunt:
     """What a hunt has found: ends, best first, and the mode that each of them belongs to.
 
     `from_base` and `from_all` count the draws that ended there. Of `num_draws` draws of the base
-    that were followed to their ends `num_missed` ended at none of these: outside of the support, or
-    at ends beyond the first `most_ends`. `num_checked` of them are the second half, of which
-    `num_new` ended inside of the support and at no mode of the first half.
+    that were followed to their ends, however long the way, `num_missed` ended at none of these:
+    outside of the support, or at ends beyond the first `most_ends`. `num_checked` of them are the
+    second half, of which `num_new` ended inside of the support and at no mode of the first half.
     """
 
     centers: np.ndarray
@@ -168,7 +168,7 @@ def hunt(
     if num:
         waves.append(_wave(climb, draw(1, num), rng, 1.2 * left))
     ends = Ends(*(np.concatenate(leaves) for leaves in zip(*(w[0] for w in waves), strict=True)))
-    is_base = np.concatenate([w[1] for w in waves]) & ends.followed
+    is_base = np.concatenate([w[1] for w in waves])
     owner, leaders, covariances = _claimed(climb, ends, budget.most_ends)
     centers, values = ends.x[leaders], ends.value[leaders]
     mode = _joined(climb, centers, values)
@@ -196,7 +196,12 @@ def _wave(
     points = np.concatenate([drawn, climb.center + scale * (inner - climb.center)])
     # In a random order, so that those that are given up are any of them.
     order = rng.permutation(len(points))
-    return climb.polish(points[order], MOST_STEPS, most), order < len(drawn)
+    ends = climb.polish(points[order], MOST_STEPS, most)
+    # Beyond the first of a block that was given up only short climbs have ended: those are no fair
+    # draws of the base.
+    blocks = np.split(ends.followed, range(BLOCK, len(order), BLOCK))
+    fair = np.concatenate([np.logical_and.accumulate(block) for block in blocks])
+    return ends, fair & (order < len(drawn))
 
 
 def _claimed(climb: Climb, ends: Ends, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
