@@ -105,6 +105,20 @@ def _clouds(
     return [*clouds, rest], [*of, int(counts.argmax()) if known else found.num_modes]
 
 
+def _owners(climb: Climb, parts: Parts, mode: np.ndarray, found: Hunt) -> np.ndarray:
+    """The mode of each part: where a climb from its middle ends, or else that of its cloud.
+
+    Walkers may cross from one mode to another, and the cloud of the one then has a part there.
+    """
+    owner = found.nearest(climb.polish(parts.means, MOST_STEPS).x)
+    new = np.where(owner >= 0, np.append(found.mode, -1)[owner], mode)
+    for k in np.setdiff1d(mode, new):
+        # A mode keeps its largest part, wherever that is.
+        own = np.flatnonzero(mode == k)
+        new[own[np.argmax(parts.weights[own])]] = k
+    return new
+
+
 def _weighed(
     climb: Climb,
     fits: list[Parts],
@@ -118,6 +132,7 @@ def _weighed(
     modes = max(of) + 1
     mode = np.repeat(of, [len(fit.weights) for fit in fits])
     parts = Parts(*(np.concatenate(leaves) for leaves in zip(*fits, strict=True)))
+    mode = _owners(climb, parts, mode, found)
     inner = StudentMixture(*parts)
     each = min(DRAWS, MOST_DRAWS // (len(fits) + 1))
     counts = np.concatenate([rng.multinomial(each, fit.weights) for fit in fits])
