@@ -38,7 +38,9 @@ SPIKE = tp.Target(Pair(0.0, 0.1), tp.Gaussian(np.zeros(10), 36.0))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("target", "num_modes"), [(UNEQUAL, 2), (SPIKE, 1)])
+@pytest.mark.parametrize(
+    ("target", "num_modes"), [(UNEQUAL, 2), (SPIKE, 1)], ids=["unequal", "spike"]
+)
 def test_shares_and_log_evidence_in_ten_dimensions(target: Any, num_modes: int, seed: int) -> None:
     """A slab about a spike is uphill of nothing but the spike, and so of its mode."""
     for i in range(3):
@@ -142,12 +144,20 @@ def assert_two_hills(found: Any) -> None:
     assert abs(found.log_zeta - 1.0) < 4.5 * error < 0.3
 
 
+@pytest.mark.slow
 def test_a_density_without_a_gradient(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"hunt.FIRST_WAVE": 12, "hunt.FEWEST": 100, "modes.DRAWS": 200}.items():
         monkeypatch.setattr(f"temperance.bases.{name}", value)
     monkeypatch.setattr("temperance.bases.modes.WALKERS", (24, 24))
     monkeypatch.setattr("temperance.bases.modes.WALKS", (16, 16))
     assert_two_hills(found_in(tp.Target(through_python, WIDE), seed))
+
+
+def test_walkers_that_cross_over_do_not_take_the_other_mode_along() -> None:
+    """With these seeds some do."""
+    for i in (0, 5):
+        assert_two_hills(found_in(tp.Target(two_hills, WIDE), i))
+        assert_two_hills(tp.modes(tp.Target(two_hills, WIDE), seed=i, progress=False).reference)
 
 
 def test_a_target_without_a_base(seed: int) -> None:
