@@ -1,4 +1,4 @@
-"""Any density, heated towards a Gaussian base: two modes ten standard deviations apart.
+"""Any density, with a Gaussian base that covers it: two modes ten standard deviations apart.
 
 Both numbers at the end are known: the weight of the first mode is 0.3, and log Z is 0.
 """

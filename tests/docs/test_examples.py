@@ -37,8 +37,8 @@ def test_every_example_is_tested_here():
     tested = {
         "bimodal_mixture", "by_hand", "continuous_tempering", "fast_and_slow", "gaussian_process",
         "gaussian_process_classification", "logistic_regression", "minibatch_modes",
-        "numpyro_model", "sequential_monte_carlo", "subsampled_mixture", "t_prior_logistic",
-        "table_with_holes", "tall_data",
+        "numpyro_model", "sequential_monte_carlo", "several_modes", "subsampled_mixture",
+        "t_prior_logistic", "table_with_holes", "tall_data",
     }  # fmt: skip
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested
 
@@ -113,6 +113,14 @@ def test_minibatch_modes():
 @slow
 def test_bimodal_mixture():
     check(output_of("bimodal_mixture"), "weight of the first mode")
+
+
+@slow
+def test_several_modes():
+    text = output_of("several_modes")
+    assert "the hunt found 2 modes" in text
+    assert "no warnings" in text
+    check(text, "weight of the narrow mode")
 
 
 @slow

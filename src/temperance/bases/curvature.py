@@ -33,9 +33,7 @@ def laplace(climb: Climb, centers: np.ndarray, slopes: np.ndarray) -> np.ndarray
     return covariance * climb.unit[:, None] * climb.unit
 
 
-def _bend(
-    climb: Climb, centers: np.ndarray, slopes: np.ndarray, widths: np.ndarray
-) -> np.ndarray:
+def _bend(climb: Climb, centers: np.ndarray, slopes: np.ndarray, widths: np.ndarray) -> np.ndarray:
     n, d = centers.shape
     steps = widths[:, :, None] * np.eye(d)
     ahead = (centers[:, None] + steps).reshape(-1, d)

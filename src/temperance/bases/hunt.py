@@ -45,9 +45,11 @@ THIRD, INNER, OUTER = 3, 0.1, 0.9
 DRAWN_AT_ONCE = 512
 # Ends that may become modes, where gradients are cheap and where they are not.
 MOST_ENDS, FEW_ENDS = 64, 16
-CLEAR, CALL = 0.5, 1e4
+CLEAR, CALL, NUM_BETWEEN = 0.5, 1e4, 7
 # How near climbs come to each other, in units of the starts.
 NARROWEST = 1e-3
+# The share of a hunt's gradients that may go into ends that are not claimed.
+ADOPTING = 0.2
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,9 @@ class Hunt:
     """What a hunt has found: ends, best first, and the mode that each of them belongs to.
 
     `from_base` and `from_all` count the draws that ended there. Of `num_draws` draws of the base
-    that were followed to their ends, however long the way, `num_missed` ended at none of these:
-    outside of the support, or at ends beyond the first `most_ends`. `num_checked` of them are the
-    second half, of which `num_new` ended inside of the support and at no mode of the first half.
+    that were followed, however long the way, `num_missed` ended at none of these, but at ends
+    beyond the first `most_ends`, or on the way. `num_checked` are the second half of the draws, of
+    which `num_new` ended at no mode of the first half.
     """
 
     centers: np.ndarray
@@ -172,6 +174,7 @@ def hunt(
     owner, leaders, covariances = _claimed(climb, ends, budget.most_ends)
     centers, values = ends.x[leaders], ends.value[leaders]
     mode = _joined(climb, centers, values)
+    _adopt(climb, ends, owner, leaders, int(ADOPTING * budget.num_gradients) // NUM_BETWEEN)
     of_base = owner[is_base]
     # The starts of a wave are in a random order, so that every other draw is any half of them.
     inside = np.isfinite(ends.value[is_base])
@@ -181,7 +184,7 @@ def hunt(
         centers, values, covariances,
         np.bincount(of_base[of_base >= 0], minlength=len(leaders)),
         np.bincount(owner[owner >= 0], minlength=len(leaders)),
-        mode, NARROWEST * climb.unit, len(of_base), int(np.sum(of_base < 0)),
+        mode, NARROWEST * climb.unit, len(of_base), int(np.sum(inside & (of_base < 0))),
         len(new), int(new.sum()),
         complete=not (ends.finished & np.isfinite(ends.value) & (owner < 0)).any(),
     )  # fmt: skip
@@ -232,16 +235,37 @@ def _claimed(climb: Climb, ends: Ends, most: int) -> tuple[np.ndarray, np.ndarra
     return owner, np.asarray(leaders, int), np.array(covariances).reshape(-1, d, d)
 
 
+def _adopt(climb: Climb, ends: Ends, owner: np.ndarray, leaders: np.ndarray, most: int) -> None:
+    """Let ends that nobody has claimed belong to the nearest leader, if there is no dip between.
+
+    Along a ridge without a top climbs end anywhere.
+    """
+    left = np.flatnonzero((owner < 0) & np.isfinite(ends.value) & ends.followed)[:most]
+    if not leaders.size or not left.size:
+        return
+    away = (ends.x[left][:, None] - ends.x[leaders]) / climb.unit
+    near = np.argmin(np.einsum("nji,nji->nj", away, away), axis=1)
+    to = leaders[near]
+    lowest = _lowest_between(climb, ends.x[left], ends.x[to])
+    clear = lowest > np.minimum(ends.value[left], ends.value[to]) - CLEAR
+    owner[left[clear]] = near[clear]
+
+
+def _lowest_between(climb: Climb, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The lowest log density along the way from each point to another."""
+    shares = np.linspace(0, 1, NUM_BETWEEN + 2)[1:-1, None, None]
+    between = (1 - shares) * one + shares * other
+    along, _ = climb.gradients(between.reshape(-1, one.shape[1]))
+    return along.reshape(len(shares), -1).min(axis=0)
+
+
 def _joined(climb: Climb, centers: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The number of the mode of each end, the best one's first."""
     m = len(centers)
     mode = np.arange(m)
     if m > 1:
         i, j = np.triu_indices(m, 1)
-        shares = np.linspace(0, 1, 9)[1:-1, None, None]
-        between = (1 - shares) * centers[i] + shares * centers[j]
-        along, _ = climb.gradients(between.reshape(-1, centers.shape[1]))
-        lowest = along.reshape(len(shares), -1).min(axis=0)
+        lowest = _lowest_between(climb, centers[i], centers[j])
         for k in np.flatnonzero(lowest > np.minimum(values[i], values[j]) - CLEAR):
             a, b = sorted((mode[i[k]], mode[j[k]]))
             mode[mode == b] = a

@@ -43,6 +43,8 @@ SLACK, FEWEST = 2.0, 3
 DRAWS, MOST_DRAWS, BASE_DRAWS = 1024, 8192, 2048
 # The base's weight lies between these, and no mode's is below the last over their number.
 LEAST_BASE, MOST_BASE, LEAST_MODE, LEAST_PART = 0.1, 0.5, 0.02, 1e-3
+# A cloud at no end of a climb is a mode from this share on.
+NEGLIGIBLE = 1e-3
 
 
 def find_reference(
@@ -61,9 +63,15 @@ def find_reference(
         clouds, of = _clouds(climb, found, drawn, rng, cheap=budget.cheap)
         bars.update(budget.num_gradients, f"{max(of) + 1} found")
     fits = [fit_cloud(cloud, rng) for cloud in clouds]
-    own = densities.hot is not None and not isinstance(problem, Problem)
-    wide = densities.hot if own else covering(drawn)
-    return _weighed(climb, fits, of, found, wide, drawn, rng)
+    wide, own = densities.hot, densities.hot is not None and not isinstance(problem, Problem)
+    if not own:
+        wide = covering(drawn)
+        drawn = wide.draws(rng, np.array([len(drawn)]))
+    reference = _weighed(climb, fits, of, found, wide, drawn, rng)
+    if len(fits) > 1 and of[-1] == found.num_modes and reference.shares[-1] < NEGLIGIBLE:
+        # Walkers that were still on their way are no mode.
+        return _weighed(climb, fits[:-1], of[:-1], found, wide, drawn, rng)
+    return reference
 
 
 def _clouds(
@@ -128,7 +136,10 @@ def _weighed(
     drawn: np.ndarray,
     rng: np.random.Generator,
 ) -> Reference:
-    """The parts of all modes with weights from importance ratios, and what those tell."""
+    """The parts of all modes with weights from importance ratios, and what those tell.
+
+    `drawn` are draws of `wide`.
+    """
     modes = max(of) + 1
     mode = np.repeat(of, [len(fit.weights) for fit in fits])
     parts = Parts(*(np.concatenate(leaves) for leaves in zip(*fits, strict=True)))
@@ -161,7 +172,8 @@ def _weighed(
     return Reference(
         with_base(base_weight, wide, last),
         with_base(first[0], wide, parts._replace(weights=first[1:])),
-        last, mode, found, shares, np.sqrt(importance**2 @ (inside - shares) ** 2), ratios,
+        last, mode, found, shares, np.sqrt(importance**2 @ (inside - shares) ** 2),
+        points, ratios,
         barrier(values - final, final - log_q), ratio_shape(ratios),
         float(1 / np.sum(importance**2) / len(importance)), climb.num_evaluations,
     )  # fmt: skip

@@ -35,9 +35,9 @@ class Reference:
 
     `parts` are the t densities, and `mode` the number of each one's mode; modes from
     `hunt.num_modes` on were found by chains and not by climbs. `shares` are the modes' shares of
-    the target's mass, with errors, by independent draws of `drawn_from`, whose log ratios p / q are
-    `log_ratios`. `shape` is the shape of the tail of these (below 0.7 what follows from them can be
-    trusted) and `efficiency` the share of them that is effective.
+    the target's mass, with errors, by independent draws `points` of `drawn_from`, whose log ratios
+    p / q are `log_ratios`. `shape` is the shape of the tail of these (below 0.7 what follows from
+    them can be trusted) and `efficiency` the share of them that is effective.
     """
 
     density: Mixture | StudentMixture
@@ -47,6 +47,7 @@ class Reference:
     hunt: Hunt
     shares: np.ndarray
     share_errors: np.ndarray
+    points: np.ndarray
     log_ratios: np.ndarray
     barrier: float
     shape: float
@@ -61,6 +62,14 @@ class Reference:
     def log_zeta(self) -> float:
         """Log Z, as the draws of the mixture tell it."""
         return float(logsumexp(self.log_ratios) - np.log(len(self.log_ratios)))
+
+    def below(self, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The target's mass below thresholds (level, d), by coordinate, and its error."""
+        importance = np.exp(self.log_ratios - logsumexp(self.log_ratios))
+        inside = (self.points < thresholds[:, None]).astype(float)
+        mass = np.einsum("n,lnd->ld", importance, inside)
+        spread = (inside - mass[:, None]) ** 2
+        return mass, np.sqrt(np.einsum("n,lnd->ld", importance**2, spread))
 
     @property
     def centers(self) -> np.ndarray:

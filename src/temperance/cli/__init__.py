@@ -74,7 +74,7 @@ def main(
 @command(RUN_HELP)
 def run(
     problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="file.py:name or module:name")],
-    method: Annotated[str, typer.Option(help="See `temperance methods`.")] = "pt",
+    method: Annotated[str, typer.Option(help="See `temperance methods`.")] = "auto",
     move: Annotated[
         str | None,
         typer.Option(

@@ -9,6 +9,7 @@ divergences  a note, where no end of a variable explains them; a warning where e
 tails        a note, by variable (estimates/tails.py)
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,14 +38,26 @@ class Chains:
     """Warnings and notes of a run's draws, given its table.
 
     `serial` says that the draws of a chain come one from the other, and `weighted` that they are
-    not all at the target.
+    not all at the target. `vouched(variable, low)` says whether it is known from elsewhere that no
+    mass is missing at an end of a variable.
     """
 
-    def __init__(self, tree: Any, table: Any, *, serial: bool, weighted: bool, remedy: str):
+    def __init__(
+        self,
+        tree: Any,
+        table: Any,
+        *,
+        serial: bool,
+        weighted: bool,
+        remedy: str,
+        vouched: Callable[[int, bool], bool] = lambda _variable, _low: False,
+    ):
         self.tree, self.table = tree, table
         self.serial, self.weighted, self.remedy = serial, weighted, remedy
         self.names, self.position = scalars(tree)
-        self.ends = self._ends()
+        ends = self._ends()
+        self.fine = [end for end in ends or () if vouched(end.variable, end.sign < 0)]
+        self.ends = None if ends is None else [end for end in ends if end not in self.fine]
 
     def warnings(self) -> list[str]:
         found = []
@@ -79,6 +92,11 @@ class Chains:
             )
         if not self.ends and not (self.ends is None and self._share() >= MANY_DIVERGENT):
             found += self._divergences()
+        if self.fine:
+            found.append(
+                f"moves are refused at {at_ends(self.fine, self.names)}, where the reference's own "
+                "draws find no more mass than the run's"
+            )
         return found + self._tails()
 
     def _ends(self) -> list[End] | None:
@@ -157,15 +175,19 @@ def disagreement(table: Any, remedy: str, *, serial: bool) -> list[str]:
 
 def turning_back(ends: list[End], names: list[str]) -> str:
     """What it means that chains turn back at these ends, the worst of which comes first."""
-    worst = ends[0]
-    where = listed([f"the {'low' if end.sign < 0 else 'high'} end of {names[end.variable]}"
-                    for end in ends])  # fmt: skip
+    worst, where = ends[0], at_ends(ends, names)
     split = f", and {worst.diverging} trajectories diverge" if worst.diverging else ""
     return (
         f"chains turn back at {where}: of the moves from the outermost 2 % of its draws "
         f"{worst.acceptance:.0%} are accepted, against {worst.usual:.0%} usually{split}, so that "
         f"mass beyond may be missing; {SHORTER_STEPS}"
     )
+
+
+def at_ends(ends: list[End], names: list[str]) -> str:
+    """Which ends these are."""
+    return listed([f"the {'low' if end.sign < 0 else 'high'} end of {names[end.variable]}"
+                   for end in ends])  # fmt: skip
 
 
 def listed(names: list[str]) -> str:

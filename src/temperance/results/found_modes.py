@@ -34,6 +34,7 @@ class FoundModes:
     log_evidence: float
     bound: float
     num_draws: int
+    num_missed: int
     num_evaluations: int
     reference: Reference
 
@@ -58,7 +59,8 @@ class FoundModes:
         table = self.table().to_string(float_format=lambda value: f"{value:.3g}")
         return (
             f"{table}\n\nA further mode would have to hold less than {self.bound:.2g} of the "
-            f"base's mass (95 %): {self.num_draws} of its draws were followed uphill."
+            f"base's mass (95 %): {self.num_draws} of its draws were followed uphill"
+            + (f", and {self.num_missed} ended at none of these." if self.num_missed else ".")
         )
 
 
@@ -92,5 +94,5 @@ def modes(
         return FoundModes(
             densities.layout.split(reference.centers), reference.shares, reference.share_errors,
             found, reference.log_zeta, reference.hunt.bound, reference.hunt.num_draws,
-            reference.num_evaluations, reference,
+            reference.hunt.num_missed,            reference.num_evaluations, reference,
         )  # fmt: skip

@@ -8,6 +8,8 @@ The group `modes` of a tree has, by mode,
     reference_share   the share by the reference's own draws and their ratios p / q, and its error
     log_evidence      log Z of the mode alone, from the same ratios
     center_<name>     where it is, variable by variable
+    mass_below        what the reference's draws say of the mass below quantiles of the run's draws,
+                      (level, coordinate of the unconstrained position), and its error
 
 and in its attributes `num_draws`, `num_missed` and `bound`, for the sentence about what a further
 mode could hold. The reference's draws enter the target from the other side than the run's chains
@@ -23,13 +25,16 @@ from temperance.estimates.bridge_sampling import bridge_sampling
 from temperance.estimates.diagnostics import standard_error
 from temperance.estimates.weighted import weighted_mean
 from temperance.problems.layout import Layout
+from temperance.results.chain_checks import scalars
 
 GROUP, BRIDGE = "modes", "reference"
 # Ratios with heavier tails than this say nothing of shares.
 TRUSTED = 0.7
 # A mode of this share has to be visited; shares and evidence differ by this at least to be told.
 SEEN, APART, ERRORS = 0.02, 0.05, 4.0
-GAP = 0.1
+GAP, AT_END = 0.1, 0.01
+# Quantiles of the draws that the reference is asked about.
+LEVELS = (0.02, 0.1, 0.5, 0.9, 0.98)
 
 
 def modes_group(run: Any, layout: Layout) -> Any:
@@ -65,6 +70,12 @@ def modes_group(run: Any, layout: Layout) -> Any:
     for name, values in layout.split(reference.centers).items():
         axes = [f"{name}_axis_{i}" for i in range(values.ndim - 1)]
         variables[f"center_{name}"] = (("mode", *axes), values)
+    if weights is None:
+        flat = positions.reshape(-1, dimension)
+        mass, its_error = reference.below(np.quantile(flat, LEVELS, axis=0))
+        variables["level"] = ("level", np.asarray(LEVELS))
+        variables["mass_below"] = (("level", "coordinate"), mass)
+        variables["mass_below_error"] = (("level", "coordinate"), its_error)
     hunt = reference.hunt
     return xr.Dataset(
         variables,
@@ -135,7 +146,7 @@ def missed_sentence(tree: Any) -> str | None:
         f"a further mode would have to hold less than {attrs['bound']:.2g} of the base's mass "
         f"(95 %): {int(attrs['num_draws'])} draws of the base were followed uphill"
     )
-    return words + (f", and {lost} of them ended at no mode" if lost else "")
+    return words + (f", and {lost} of them ended at none of these modes" if lost else "")
 
 
 def mode_notes(tree: Any) -> list[str]:
@@ -177,7 +188,43 @@ def mode_warnings(tree: Any) -> list[str]:
         )
         for k in np.flatnonzero(apart & ~missed & trusted)
     ]
+    found += _quantile_warnings(tree, trusted=trusted)
     return found + _evidence_warnings(tree, trusted=trusted)
+
+
+def _quantile_warnings(tree: Any, *, trusted: bool) -> list[str]:
+    """The coordinate whose quantiles are farthest from what the reference says of them."""
+    group = tree[GROUP].dataset
+    if not trusted or "mass_below" not in group:
+        return []
+    level = group["level"].values[:, None]
+    gap = np.abs(group["mass_below"].values - level)
+    gap = np.where(gap > APART + ERRORS * group["mass_below_error"].values, gap, 0.0)
+    if not gap.any():
+        return []
+    row, coordinate = np.unravel_index(int(np.argmax(gap)), gap.shape)
+    name, known = scalars(tree)[0][int(coordinate)], group["mass_below"].values[row, coordinate]
+    words = (
+        f"{name} has {float(level[row, 0]):.0%} of the draws below one of its quantiles, and "
+        f"{known:.1%} of the mass by the reference's own draws: draw more, or warm up longer"
+    )
+    return [words]
+
+
+def vouched_for(tree: Any, variable: int, *, low: bool) -> bool:
+    """Whether the reference's draws find no more mass at an end of a coordinate than the run's do.
+
+    Then moves that are refused there miss nothing: replicas come from the reference.
+    """
+    if GROUP not in tree.children:
+        return False
+    group = tree[GROUP].dataset
+    if "mass_below" not in group or not tree[GROUP].attrs["tail_shape"] < TRUSTED:
+        return False
+    row = 0 if low else -1
+    error = float(group["mass_below_error"].values[row, variable])
+    gap = float(group["mass_below"].values[row, variable] - group["level"].values[row])
+    return error < AT_END and abs(gap) < AT_END + ERRORS * error
 
 
 def _evidence_warnings(tree: Any, *, trusted: bool) -> list[str]:

@@ -19,7 +19,7 @@ from temperance.estimates.agreement import agreement
 from temperance.estimates.diagnostics import ess_between, rhat_between
 from temperance.methods import known_method, report_of
 from temperance.results.chain_checks import Chains
-from temperance.results.modes import mode_facts, mode_notes, mode_table, mode_warnings
+from temperance.results.modes import mode_facts, mode_notes, mode_table, mode_warnings, vouched_for
 from temperance.results.weighted_table import weighted_table
 
 
@@ -69,6 +69,7 @@ def summary(tree: Any) -> Summary:
         serial=report.serial,
         weighted=report.weighted,
         remedy=report.if_chains_disagree,
+        vouched=lambda variable, low: vouched_for(tree, variable, low=low),
     )
     found = chains.warnings()
     if tree.attrs.get("stopped") in ("interrupted", "max_seconds"):

@@ -77,6 +77,7 @@ def log_evidence(tree: Any, estimator: str | None = None) -> tuple[float, float]
     """Log evidence and its standard error.
 
     `estimator` is, after `pt` and `spt`, "mbar" (the default), "stepping_stones" or "bridges";
+    where modes were hunted for, also "reference", a bridge from the reference's draws to the run's;
     after `ais` and `bdmc` "forward" (the default) or "reverse"; "weights" after `st` and both CTs.
     """
     if "evidence" not in tree.children:

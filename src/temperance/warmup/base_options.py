@@ -1,5 +1,6 @@
 """Options of chains that travel the temperatures, and the base that they heat towards."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,14 +63,19 @@ def with_base_asked(
     return call, None if fit is None else float(fit.log_zeta)
 
 
-def rungs_wanted(call: Call, num_rungs: int | None, betas: tuple[float, ...] | None) -> int | None:
+def rungs_wanted(
+    call: Call,
+    num_rungs: int | None,
+    betas: tuple[float, ...] | None,
+    rule: Callable[[float], int] = rungs_for,
+) -> int | None:
     """The number of rungs that was asked for or, of a reference, what its draws say of the way.
 
     None where a pilot has to find out.
     """
     if num_rungs is not None or betas is not None or call.reference is None:
         return num_rungs
-    return rungs_for(call.reference.barrier)
+    return rule(call.reference.barrier)
 
 
 def _base_asked(call: Call, fitted: bool) -> Any:
