@@ -28,6 +28,7 @@ from temperance.bases.hunt import MOST_STEPS, Budget, Hunt, draws_of_base, hunt,
 from temperance.bases.mixture_fit import Parts, fit_cloud, weigh
 from temperance.bases.polish import Climb
 from temperance.bases.reference import Reference, barrier, by_mode, log_density, with_base
+from temperance.errors import StartError
 from temperance.estimates.tails import ratio_shape
 from temperance.problems.mixture import StudentMixture, covering
 from temperance.problems.problem import Densities, Problem, Target
@@ -83,6 +84,10 @@ def _clouds(
     far = drawn[rng.permutation(len(drawn))[: num // THIRD]]
     far = far[np.isfinite(climb.gradients(far)[0])]
     unit = np.broadcast_to(np.diag(climb.unit), (len(far), d, d))
+    if not len(found.centers) and not len(far):
+        raise StartError(
+            f"the log density is -inf or NaN at all of {found.num_draws} draws of the prior or base"
+        )
     if not len(found.centers):
         return [walk(climb.gradients, rng, far, unit, num_steps)], [0]
     which = np.arange(num - num // THIRD) % len(found.centers)

@@ -30,7 +30,7 @@ from temperance.bases.hunt import Budget
 from temperance.bases.modes import find_reference
 from temperance.bases.reference import Reference
 from temperance.engine.method import Asked, Call, Choice, Method
-from temperance.errors import ArgumentError, MoveError, unknown_name
+from temperance.errors import ArgumentError, MoveError, StartError, unknown_name
 from temperance.ladders.geometric import GeometricLadder
 from temperance.ladders.ladder import AbstractLadder
 from temperance.methods.report.piece import Report
@@ -79,7 +79,11 @@ def choose(asked: Asked, methods: Mapping[str, Method]) -> Choice:
     if isinstance(problem, Problem) and problem.independent and problem.num_rows >= TALL:
         densities, tall = sampled(problem), True
     key = stream(asked.key, Run.HUNT)
-    reference = find_reference(problem, densities, key, progress=asked.progress)
+    try:
+        reference = find_reference(problem, densities, key, progress=asked.progress)
+    except StartError:
+        # A run says in detail what is wrong with its starting points.
+        return Choice(ALONE, move, {}, "no draw of the prior or base has a finite density")
     modes = f"the hunt found {_count(reference.num_modes, 'mode')}"
     if tall:
         return _for_rows(asked, reference, modes)
