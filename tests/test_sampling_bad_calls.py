@@ -197,8 +197,10 @@ BAD_MODELS = {
         lambda: tp.Target(normal, normal, np.zeros(2)), ArgumentError, "base", "draw(key)"
     ),
     "heat without a base": wrong(
-        sample_target(normal, example=np.zeros(2), method="pt"),
-        ArgumentError, "'pt'", "base=Gaussian", "base='fits' with method 'st'", "'plain'",
+        lambda: tp.sample(
+            tp.Target(normal, example=np.zeros(2)), "pt", base="own", progress=False
+        ),
+        ArgumentError, "base=Gaussian", "base='modes'",
     ),
     "a covariance of another shape": wrong(
         lambda: tp.Gaussian(np.zeros(3), np.eye(2)), ArgumentError, "covariance", "(2, 2)"
@@ -265,7 +267,7 @@ BAD_OPTIONS = BAD_COUNTS | {
     ),
     "move 3": wrong(sample(move=3), ArgumentError, "move", "hmc(num_steps=10)", "3"),
     "option": wrong(
-        sample(num_rung=4), UnknownNameError, "option 'num_rung' of method 'pt'", "'num_rungs'?"
+        sample(num_rung=4), UnknownNameError, "option 'num_rung' of method 'auto'", "'num_rungs'?"
     ),
     "option of another method": wrong(
         sample(method="tt", scheme="deo"), UnknownNameError, "method 'tt'", "'scheme'"
@@ -310,7 +312,9 @@ BAD_OPTIONS = BAD_COUNTS | {
     "powers of a subsample": wrong(
         sample(method="spt", betas=[0.0, 1.0]), UnknownNameError, "betas", "sizes"
     ),
-    "sizes of a power": wrong(sample(sizes=[2, 6]), UnknownNameError, "sizes", "known are"),
+    "sizes of a power": wrong(
+        sample(method="pt", sizes=[2, 6]), UnknownNameError, "sizes", "known are"
+    ),
     "sizes beyond the rows": wrong(
         sample(method="spt", sizes=[2, 7]), DataError, "sizes must end at all 6 rows"
     ),

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tests.shared.small_runs import ROWS, make_problem
+from tests.shared.small_runs import ROWS, assert_identical, make_problem, run, uninterrupted
 
 import temperance as tp
 from temperance.bases import choice as base_options
@@ -184,3 +184,61 @@ def test_joint_tempering_refuses_a_move_by_rows_before_its_pilot(monkeypatch: py
     move = tp.delayed(batch_size=2)
     with pytest.raises(MoveError, match="JointLadder has none to read"):
         tp.sample(make_problem(), method="joint-ct", base="prior", move=move, **QUICK)
+
+
+# -- by name ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("base", ["own", "prior"])
+def test_ones_own_base_is_the_default_of_parallel_tempering(base: str):
+    assert_identical(run("pt", base=base), uninterrupted("pt"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("base", ["modes", "fitted", "advi"])
+def test_parallel_tempering_from_another_base(base: str):
+    tree = tp.sample(make_problem(), method="pt", base=base, **QUICK)
+    value, error = tp.log_evidence(tree)
+    assert abs(value - TRUTH) < 4.5 * error < 0.3
+    assert ("modes" in tree.children) == (base == "modes")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["st", "ais", "smc"])
+def test_other_methods_heat_from_the_modes(method: str):
+    tree = tp.sample(make_problem(), method=method, base="modes", **QUICK)
+    value, error = tp.log_evidence(tree)
+    assert abs(value - TRUTH) < 4.5 * error < 0.5
+    share = tree["modes"]["share"].values
+    np.testing.assert_allclose(share, [1.0])
+
+
+def test_a_reference_is_used_again():
+    problem = make_problem()
+    found = tp.modes(problem, progress=False)
+    tree = run("pt from modes", base=found.reference)
+    assert int(tree["modes"].attrs["num_draws"]) == found.num_draws
+    assert float(tree["modes"]["reference_share"][0]) == found.shares[0]
+
+
+BARE = tp.Target(lambda x: -0.5 * jnp.sum((x - 1) ** 2), example=np.zeros(2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("base", [None, "modes", "fitted"])
+def test_a_target_without_a_base_can_be_heated(base: str | None):
+    tree = tp.sample(BARE, method="pt", base=base, **QUICK)
+    value, error = tp.log_evidence(tree)
+    assert value == pytest.approx(np.log(2 * np.pi), abs=1e-2 + 4.5 * error)
+
+
+def test_wrong_bases_of_parallel_tempering():
+    with pytest.raises(UnknownNameError, match="did you mean 'modes'"):
+        tp.sample(make_problem(), method="pt", base="mode", **QUICK)
+    with pytest.raises(ArgumentError, match="base: wanted a normalised log density"):
+        tp.sample(make_problem(), method="pt", base=3, **QUICK)
+    with pytest.raises(ArgumentError, match=r"has none of its own.*base='modes'"):
+        tp.sample(BARE, method="pt", base="own", **QUICK)
+    move = tp.delayed("metropolis", batch_size=2)
+    with pytest.raises(MoveError, match="has none to read"):
+        tp.sample(make_problem(), method="pt", base="modes", move=move, **QUICK)

@@ -121,6 +121,12 @@ call("pt_rungs_sweeps", rows, "pt", "slice", num_rungs=3, sweeps_per_draw=3, swa
 call("pt_single_precision", rows, "pt", "metropolis", precision="single", num_rungs=4)
 call("pt_no_warmup", rows, "pt", "metropolis", num_warmup=0, num_rungs=4)
 call("pt_constrained", constrained, "pt", "metropolis", num_rungs=4, seed=3)
+call("pt_from_modes", modes, "pt", "metropolis", base="modes")
+call("pt_from_modes_rows", rows, "pt", base="modes", num_rungs=3)
+call("auto", modes)
+call("auto_rows", rows, move="metropolis")
+call("auto_options", modes, "auto", "metropolis", num_rungs=3)
+call("auto_without_base", bare, "auto", "metropolis")
 call("spt", rows, "spt", "metropolis")
 call("spt_sizes", rows, "spt", "metropolis", sizes=[0, 6, 24])
 call("spt_refresh", rows, "spt", sizes=[4, 24], refresh=2)
@@ -268,6 +274,15 @@ def resumed_ee() -> Any:
 def bootstrapped() -> Any:
     fit = tp.bootstrap(rows(), "advi", num_rounds=2, num_draws=12, num_warmup=40, progress=False)
     return {"mean": fit.base.mean, "factor": fit.base.factor, "log_zeta": fit.log_zeta}
+
+
+@case
+def hunted() -> Any:
+    found = tp.modes(modes(), progress=False)
+    return {
+        "shares": found.shares, "found": found.found, "log_evidence": found.log_evidence,
+        "bound": found.bound, "centers": found.centers["x"],
+    }  # fmt: skip
 
 
 @case

@@ -1,7 +1,7 @@
 """Nobody outside of `methods/` holds a method's name, so that a method is one file and one line.
 
 What calls `sample` may name a method, as users do: its default, the command line's, that of
-`bootstrap`, and the demo. `mint` is the name of a move, too.
+`bootstrap`, and the demo. `mint` is the name of a move, too, and `auto` a choice of other things.
 """
 
 import ast
@@ -14,13 +14,19 @@ from temperance.methods import METHODS
 
 SOURCE = Path(temperance.__file__).parent
 CALLERS = {
-    "sampling.py": {"pt"},
-    "cli/__init__.py": {"pt"},
+    "sampling.py": {"auto"},
+    "cli/__init__.py": {"auto"},
     "bases/bootstrap.py": {"gibbs-ct"},
     "cli/demo/few_rows.py": {"plain", "tt"},
     "cli/demo/many_rows.py": {"plain", "pt", "spt", "stt"},
 }
 NAMES_OF_MOVES = {"mint"}
+# What other things than methods are chosen of their own accord.
+OTHER_CHOICES = {
+    "cli/demo/figures.py": {"auto"},
+    "models/gaussian_process/fast_regression.py": {"auto"},
+    "reports/crosscat_figures.py": {"auto"},
+}
 
 
 def literals(source: str) -> Iterator[str]:
@@ -37,9 +43,8 @@ def holders() -> dict[str, set[str]]:
         place = path.relative_to(SOURCE)
         if place.parts[0] != "methods":
             held = set(literals(path.read_text()))
-            found[place.as_posix()] = held - (
-                NAMES_OF_MOVES if place.parts[0] == "moves" else set()
-            )
+            moves = NAMES_OF_MOVES if place.parts[0] == "moves" else set()
+            found[place.as_posix()] = held - moves - OTHER_CHOICES.get(place.as_posix(), set())
     return {place: held for place, held in found.items() if held}
 
 

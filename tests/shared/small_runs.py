@@ -66,11 +66,13 @@ CASES: dict[str, dict[str, Any]] = {
     "ais by rows": {"method": "ais", "move": "metropolis", "sizes": (0, 2, 6)},
     "smc": {"method": "smc", "move": "metropolis", "most_moves": 10},
     "smc by rows": {"method": "smc", "move": "metropolis", "sizes": (0, 2, 6), "num_moves": 20},
+    "pt from modes": {"method": "pt", "move": "metropolis", "base": "modes"},
+    "auto": {"method": "auto", "move": "metropolis"},
     "hand": {"method": by_hand},
 }
 
 # Cases that run in the slow tests: each is a program more, and the others are much like them.
-LONGER = ("st", "joint-ct", "ais by rows", "smc by rows")
+LONGER = ("st", "joint-ct", "ais by rows", "smc by rows", "pt from modes", "auto")
 # Their draws are all there at once, as many as particles, and a run is of so many of them.
 WHOLE = ("smc", "smc by rows")
 

@@ -21,7 +21,7 @@ def laplace(climb: Climb, centers: np.ndarray, slopes: np.ndarray) -> np.ndarray
     widths = np.broadcast_to(climb.unit, (n, d)).copy() * FIRST
     bend = np.zeros((n, d, d))
     for _ in range(2):
-        bend = _bend(climb, centers, widths)
+        bend = _bend(climb, centers, slopes, widths)
         known = np.einsum("nii->ni", bend)
         local = np.where(known > 0, 1 / np.sqrt(np.where(known > 0, known, 1.0)), climb.unit)
         widths = SECOND * np.minimum(local, climb.unit)
@@ -33,12 +33,17 @@ def laplace(climb: Climb, centers: np.ndarray, slopes: np.ndarray) -> np.ndarray
     return covariance * climb.unit[:, None] * climb.unit
 
 
-def _bend(climb: Climb, centers: np.ndarray, widths: np.ndarray) -> np.ndarray:
+def _bend(climb: Climb, centers: np.ndarray, slopes: np.ndarray, widths: np.ndarray) -> np.ndarray:
     n, d = centers.shape
     steps = widths[:, :, None] * np.eye(d)
     ahead = (centers[:, None] + steps).reshape(-1, d)
     behind = (centers[:, None] - steps).reshape(-1, d)
-    _, slopes = climb.gradients(np.concatenate([ahead, behind]))
-    up, down = slopes.reshape(2, n, d, d)
+    values, found = climb.gradients(np.concatenate([ahead, behind]))
+    inside = np.isfinite(values).reshape(2, n, d, 1)
+    both = found.reshape(2, n, d, d)
+    # Beyond the edge of the support the gradient goes on as it changes on the other side.
+    here = slopes[:, None]
+    beyond = np.where(inside[::-1], 2 * here - both[::-1], here)
+    up, down = np.where(inside, both, beyond)
     bend = (down - up) / (2 * widths[:, :, None])
     return 0.5 * (bend + bend.transpose(0, 2, 1))

@@ -9,12 +9,12 @@
                half a unit belong to one mode
 
 **What may have been missed.** A mode's *basin* is the set of points from which the climb ends at
-it. A mode whose basin holds b of the base's mass is missed by N draws of the base with probability
-(1 - b)^N, which is below 0.05 for b >= 3 / N. So with 95 % confidence a further mode has a basin of
-less than 3 / N. Where k of the N climbs ended at none of the modes that are kept, the limit is that
-of Clopper and Pearson for k out of N. Where only a share of the long climbs was followed to the
-end, N counts that share of the draws alone. The points that are drawn towards the middle find more,
-and do not count here.
+it. The first half of the draws of the base says which modes are known, and of the n draws of the
+second half k end elsewhere. All basins that the first half has not seen then hold, together, at
+most the upper 95 % limit of a binomial share (Clopper and Pearson 1934), which is 3 / n where k is
+zero; and so does that of any mode that neither half has seen, however many there are. That N draws
+miss a given basin of 3 / N with a chance of 5 % says less: of many such basins some are missed. The
+points that are drawn towards the middle find more, and do not count here.
 """
 
 from collections.abc import Callable
@@ -25,12 +25,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
-from scipy.special import betaincinv
+from scipy import stats
 
 from temperance._types import Key, LogDensity
 from temperance.bases.batch_gradients import has_gradient
 from temperance.bases.curvature import laplace
-from temperance.bases.polish import Climb, Ends
+from temperance.bases.polish import BLOCK, Climb, Ends
 from temperance.moves.fast_slow.program_cost import cost_of
 from temperance.problems.gaussian import Gaussian
 from temperance.problems.problem import Densities
@@ -81,7 +81,9 @@ class Hunt:
     """What a hunt has found: ends, best first, and the mode that each of them belongs to.
 
     `from_base` and `from_all` count the draws that ended there. Of `num_draws` draws of the base
-    `num_missed` ended at none of these, but at ends beyond the first `most_ends`, or on the way.
+    that were followed, however long the way, `num_missed` ended at none of these, but at ends
+    beyond the first `most_ends`, or on the way. `num_checked` are the second half of the draws, of
+    which `num_new` ended at no mode of the first half.
     """
 
     centers: np.ndarray
@@ -93,6 +95,8 @@ class Hunt:
     floor: np.ndarray
     num_draws: int
     num_missed: int
+    num_checked: int
+    num_new: int
     complete: bool
 
     @property
@@ -102,8 +106,8 @@ class Hunt:
     @property
     def bound(self) -> float:
         """What a further mode's basin could hold of the base's mass, with 95 % confidence."""
-        k, n = self.num_missed, self.num_draws
-        return float(betaincinv(k + 1, n - k, 0.95)) if k < n else 1.0
+        old = self.num_checked - self.num_new
+        return float(stats.beta.ppf(0.95, self.num_new + 1, old)) if old else 1.0
 
     def nearest(self, points: np.ndarray) -> np.ndarray:
         """The end within one standard deviation of which each point is, or -1."""
@@ -167,20 +171,21 @@ def hunt(
         waves.append(_wave(climb, draw(1, num), rng, 1.2 * left))
     ends = Ends(*(np.concatenate(leaves) for leaves in zip(*(w[0] for w in waves), strict=True)))
     is_base = np.concatenate([w[1] for w in waves])
-    long = is_base & (ends.late | ~ends.followed)
-    share = np.mean(ends.followed[long]) if long.any() else 1.0
-    num_draws = max(int(share * is_base.sum()), 1)
-    is_base &= ends.followed & np.isfinite(ends.value)
     owner, leaders, covariances = _claimed(climb, ends, budget.most_ends)
     centers, values = ends.x[leaders], ends.value[leaders]
     mode = _joined(climb, centers, values)
     _adopt(climb, ends, owner, leaders, int(ADOPTING * budget.num_gradients) // NUM_BETWEEN)
     of_base = owner[is_base]
+    # The starts of a wave are in a random order, so that every other draw is any half of them.
+    inside = np.isfinite(ends.value[is_base])
+    at = np.where(of_base >= 0, np.append(mode, -1)[of_base], -1)
+    new = inside[1::2] & ((at[1::2] < 0) | ~np.isin(at[1::2], at[::2]))
     return Hunt(
         centers, values, covariances,
         np.bincount(of_base[of_base >= 0], minlength=len(leaders)),
         np.bincount(owner[owner >= 0], minlength=len(leaders)),
-        mode, NARROWEST * climb.unit, num_draws, min(int(np.sum(of_base < 0)), num_draws),
+        mode, NARROWEST * climb.unit, len(of_base), int(np.sum(inside & (of_base < 0))),
+        len(new), int(new.sum()),
         complete=not (ends.finished & np.isfinite(ends.value) & (owner < 0)).any(),
     )  # fmt: skip
 
@@ -194,7 +199,12 @@ def _wave(
     points = np.concatenate([drawn, climb.center + scale * (inner - climb.center)])
     # In a random order, so that those that are given up are any of them.
     order = rng.permutation(len(points))
-    return climb.polish(points[order], MOST_STEPS, most), order < len(drawn)
+    ends = climb.polish(points[order], MOST_STEPS, most)
+    # Beyond the first of a block that was given up only short climbs have ended: those are no fair
+    # draws of the base.
+    blocks = np.split(ends.followed, range(BLOCK, len(order), BLOCK))
+    fair = np.concatenate([np.logical_and.accumulate(block) for block in blocks])
+    return ends, fair & (order < len(drawn))
 
 
 def _claimed(climb: Climb, ends: Ends, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -28,6 +28,7 @@ from temperance.bases.hunt import MOST_STEPS, Budget, Hunt, draws_of_base, hunt,
 from temperance.bases.mixture_fit import Parts, fit_cloud, weigh
 from temperance.bases.polish import Climb
 from temperance.bases.reference import Reference, barrier, by_mode, log_density, with_base
+from temperance.errors import StartError
 from temperance.estimates.tails import ratio_shape
 from temperance.problems.mixture import StudentMixture, covering
 from temperance.problems.problem import Densities, Problem, Target
@@ -83,6 +84,10 @@ def _clouds(
     far = drawn[rng.permutation(len(drawn))[: num // THIRD]]
     far = far[np.isfinite(climb.gradients(far)[0])]
     unit = np.broadcast_to(np.diag(climb.unit), (len(far), d, d))
+    if not len(found.centers) and not len(far):
+        raise StartError(
+            f"the log density is -inf or NaN at all of {found.num_draws} draws of the prior or base"
+        )
     if not len(found.centers):
         return [walk(climb.gradients, rng, far, unit, num_steps)], [0]
     which = np.arange(num - num // THIRD) % len(found.centers)
@@ -113,6 +118,20 @@ def _clouds(
     return [*clouds, rest], [*of, int(counts.argmax()) if known else found.num_modes]
 
 
+def _owners(climb: Climb, parts: Parts, mode: np.ndarray, found: Hunt) -> np.ndarray:
+    """The mode of each part: where a climb from its middle ends, or else that of its cloud.
+
+    Walkers may cross from one mode to another, and the cloud of the one then has a part there.
+    """
+    owner = found.nearest(climb.polish(parts.means, MOST_STEPS).x)
+    new = np.where(owner >= 0, np.append(found.mode, -1)[owner], mode)
+    for k in np.setdiff1d(mode, new):
+        # A mode keeps its largest part, wherever that is.
+        own = np.flatnonzero(mode == k)
+        new[own[np.argmax(parts.weights[own])]] = k
+    return new
+
+
 def _weighed(
     climb: Climb,
     fits: list[Parts],
@@ -129,6 +148,7 @@ def _weighed(
     modes = max(of) + 1
     mode = np.repeat(of, [len(fit.weights) for fit in fits])
     parts = Parts(*(np.concatenate(leaves) for leaves in zip(*fits, strict=True)))
+    mode = _owners(climb, parts, mode, found)
     inner = StudentMixture(*parts)
     each = min(DRAWS, MOST_DRAWS // (len(fits) + 1))
     counts = np.concatenate([rng.multinomial(each, fit.weights) for fit in fits])

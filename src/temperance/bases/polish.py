@@ -31,8 +31,7 @@ BLOCK, ALL_MAY, FEWEST = 2048, 15, 128
 class Ends(NamedTuple):
     """Where points ended, their log densities and gradients, and whether they had finished.
 
-    `followed` tells those that were not given up for want of evaluations, and `late` those that
-    took more steps than all may make.
+    `followed` tells those that were not given up for want of evaluations.
     """
 
     x: np.ndarray
@@ -40,7 +39,6 @@ class Ends(NamedTuple):
     slope: np.ndarray
     finished: np.ndarray
     followed: np.ndarray
-    late: np.ndarray
 
 
 class _Climbers:
@@ -141,9 +139,8 @@ class Climb:
         """
         n, d = starts.shape
         ends = Ends(
-            np.empty((n, d)), np.empty(n), np.empty((n, d)),
-            np.zeros(n, bool), np.ones(n, bool), np.zeros(n, bool),
-        )  # fmt: skip
+            np.empty((n, d)), np.empty(n), np.empty((n, d)), np.zeros(n, bool), np.ones(n, bool)
+        )
         for first in range(0, n, BLOCK):
             rows = np.arange(first, min(first + BLOCK, n))
             stop = self.num_evaluations + most * len(rows) / n
@@ -165,7 +162,6 @@ class Climb:
                 ends.x[rows] = self.center + self.unit * now.z[gone]
                 ends.value[rows], ends.slope[rows] = now.value[gone], now.slope[gone] / self.unit
                 ends.finished[rows], ends.followed[rows] = now.finished[gone], ~given_up[gone]
-                ends.late[rows] = count >= ALL_MAY
                 now.keep(~gone)
             if not now.rows.size:
                 break

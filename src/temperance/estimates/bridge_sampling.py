@@ -30,7 +30,8 @@ def bridge_sampling(of_base: npt.ArrayLike, of_run: npt.ArrayLike) -> LogRatio:
     for _ in range(ROUNDS):
         # g1 = s(l - z + offset) / a, and g2 = s(z - l - offset) / b.
         one, two = expit(base - z + offset), expit(z - run - offset)
-        step = float(np.log(one.mean()) - np.log(two.mean()) - offset)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = float(np.log(one.mean()) - np.log(two.mean()) - offset)
         if not np.isfinite(step):
             return LogRatio(float("nan"), float("inf"))
         z += step

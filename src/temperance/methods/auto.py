@@ -6,6 +6,7 @@
     3. choice    by the table below, in this order; `tree.attrs["why"]` has the sentence
 
     a move that reads few rows, or remembers      that move alone
+    one that needs the rows' likelihood apart     parallel tempering from the prior
     options of one method                         that method
     rows in plenty, several modes                 subsampled parallel tempering
     rows in plenty, one mode                      NUTS alone
@@ -29,7 +30,8 @@ from temperance.bases.hunt import Budget
 from temperance.bases.modes import find_reference
 from temperance.bases.reference import Reference
 from temperance.engine.method import Asked, Call, Choice, Method
-from temperance.errors import ArgumentError, unknown_name
+from temperance.errors import ArgumentError, MoveError, StartError, unknown_name
+from temperance.ladders.geometric import GeometricLadder
 from temperance.ladders.ladder import AbstractLadder
 from temperance.methods.report.piece import Report
 from temperance.methods.report.rungs import Draws
@@ -69,6 +71,9 @@ def choose(asked: Asked, methods: Mapping[str, Method]) -> Choice:
     move = asked.move
     if isinstance(move, AbstractMove) and (move.reads_rows or move.keeps_memory or not move.exact):
         return Choice(ALONE, move, asked.options, f"{type(move).__name__} runs alone")
+    if not asked.options and isinstance(move, AbstractMove) and _wants_own_base(asked, move):
+        why = f"{type(move).__name__} needs the likelihood of the rows apart"
+        return Choice(PARALLEL, move, {"base": "own"}, why)
     if ALONE not in able or asked.options:
         name = next(name for name in CANDIDATES if name in able)
         return _with_reference_if_heated(asked, name)
@@ -76,7 +81,11 @@ def choose(asked: Asked, methods: Mapping[str, Method]) -> Choice:
     if isinstance(problem, Problem) and problem.independent and problem.num_rows >= TALL:
         densities, tall = sampled(problem), True
     key = stream(asked.key, Run.HUNT)
-    reference = find_reference(problem, densities, key, progress=asked.progress)
+    try:
+        reference = find_reference(problem, densities, key, progress=asked.progress)
+    except StartError:
+        # A run says in detail what is wrong with its starting points.
+        return Choice(ALONE, move, {}, "no draw of the prior or base has a finite density")
     modes = f"the hunt found {_count(reference.num_modes, 'mode')}"
     if tall:
         return _for_rows(asked, reference, modes)
@@ -112,6 +121,19 @@ def choose(asked: Asked, methods: Mapping[str, Method]) -> Choice:
     return Choice(PARALLEL, move, options, why)
 
 
+def _wants_own_base(asked: Asked, move: AbstractMove) -> bool:
+    """Whether a move can do its work between the prior and the posterior, but not on a bridge."""
+    whole, d = asked.densities.whole, asked.densities
+    if d.hot is None or d.bridge:
+        return False
+    try:
+        placed = move.placed(asked.problem, d.layout)
+        placed.check_ladder(GeometricLadder(whole, whole, (0.0, 1.0), bridge=True))
+    except MoveError:
+        return True
+    return False
+
+
 def _able(options: Mapping[str, Any], methods: Mapping[str, Method]) -> list[str]:
     """The candidates that have all of the options that are given."""
     known = {name: _names(methods[name].options) for name in CANDIDATES}
@@ -138,7 +160,9 @@ def _with_reference_if_heated(asked: Asked, name: str) -> Choice:
     why = f"the options {sorted(asked.options)} belong to {name}"
     options = dict(asked.options)
     if name == PARALLEL and not {"base", "min_beta", "hottest"} & set(options):
-        options["base"] = "modes"
+        move = asked.move
+        apart = isinstance(move, AbstractMove) and _wants_own_base(asked, move)
+        options["base"] = "own" if apart else "modes"
     return Choice(name, asked.move, options, why)
 
 

@@ -110,7 +110,7 @@ class StudentMixture(eqx.Module):
 
     def __call__(self, x: Float[Array, " d"]) -> Scalar:
         """The log density, normalised."""
-        away = jnp.einsum("jik,jk->ji", self.inverses, x - self.means)
+        away = jnp.einsum("jik,jk->ji", self.inverses, x[None] - self.means)
         square = jnp.sum(away**2, axis=1)
         return _log_sum(_profile(jnp, square, self.dofs, x.shape[0]) + self._constants())
 
@@ -157,17 +157,21 @@ def _profile(of: Any, square: Any, dofs: Any, d: int) -> Any:
 
 
 def _log_sum(values: Array) -> Scalar:
-    # Where every component is zero, the gradient of a bare logsumexp is not a number.
     top = jax.lax.stop_gradient(jnp.max(values))
     top = jnp.where(jnp.isfinite(top), top, 0.0)
-    return top + jnp.log(jnp.sum(jnp.exp(values - top)))
+    total = jnp.sum(jnp.exp(values - top))
+    # Where every component is zero, the gradient of the logarithm is not a number.
+    some = total > 0
+    return top + jnp.where(some, jnp.log(jnp.where(some, total, 1.0)), -jnp.inf)
 
 
 def covering(points: np.ndarray) -> StudentMixture:
     """A t density with three degrees of freedom that is as wide as `points`."""
     middle = np.median(points, axis=0)
     away = points - middle
-    spread = np.maximum(1.4826 * np.median(np.abs(away), axis=0), np.finfo(float).tiny)
+    spread = 1.4826 * np.median(np.abs(away), axis=0)
+    # Where most of the points are one and the same, the median says nothing of the others.
+    spread = np.where(spread > 0, spread, 1.0)
     near = np.clip(away / spread, -5.0, 5.0)
     correlated = near.T @ near / len(near) + 0.05 * np.eye(points.shape[1])
     scale = correlated * spread[:, None] * spread

@@ -169,7 +169,7 @@ def mode_warnings(tree: Any) -> list[str]:
     if GROUP not in tree.children:
         return []
     group = tree[GROUP].dataset
-    trusted = tree[GROUP].attrs["tail_shape"] < TRUSTED
+    trusted = bool(tree[GROUP].attrs["tail_shape"] < TRUSTED)
     share, error = group["share"].values, group["error"].values
     known, its_error = group["reference_share"].values, group["reference_error"].values
     missed = (share == 0) & (known > SEEN) & (known > 3 * its_error)
