@@ -104,8 +104,8 @@ def need_base(call: Call) -> None:
         raise ArgumentError(
             f"method {call.method!r} heats the target towards a base and this Target has none: "
             "give Target(..., base=Gaussian(mean, covariance)), or ask for one to be fitted: "
-            "base='modes' with method 'pt', 'tt', 'ais' or 'smc', base='fits' with 'st', 'gibbs-ct' "
-            "or 'joint-ct'; method='plain' needs none, and heats nothing"
+            "base='modes' with method 'pt', 'tt', 'ais' or 'smc', base='fits' with 'st', "
+            "'gibbs-ct' or 'joint-ct'; method='plain' needs none, and heats nothing"
         )
 
 
