@@ -51,6 +51,13 @@ class BatchGradients:
         values[bad], slopes[bad] = -np.inf, 0.0
         return values, slopes
 
+    def values(self, points: np.ndarray) -> np.ndarray:
+        """Values alone, -inf where one is not finite: cheaper where gradients are differences."""
+        if self.has_gradient:
+            return self(points)[0]
+        values = self._values(points)
+        return np.where(np.isfinite(values), values, -np.inf)
+
     def _by_differences(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradients from values on both sides along each axis."""
         n, d = points.shape

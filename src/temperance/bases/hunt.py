@@ -45,7 +45,7 @@ THIRD, INNER, OUTER = 3, 0.1, 0.9
 DRAWN_AT_ONCE = 512
 # Ends that may become modes, where gradients are cheap and where they are not.
 MOST_ENDS, FEW_ENDS = 64, 16
-CLEAR, CALL, NUM_BETWEEN = 0.5, 1e4, 7
+CLEAR, CALL, NUM_BETWEEN, GOLDEN = 0.5, 1e4, 10, 0.618034
 # How near climbs come to each other, in units of the starts.
 NARROWEST = 1e-3
 # The share of a hunt's gradients that may go into ends that are not claimed.
@@ -70,8 +70,9 @@ class Budget:
         # What is read and written counts too, and a call of Python more than that.
         work = cost_of(program.jaxpr.eqns).work + 4.0 * dimension
         work = work if smooth else (2 * dimension + 1) * (work + CALL)
-        gradients = int(np.clip(WORK / work, FEWEST, MOST))
-        cheap = gradients > 4 * FEWEST
+        fewest = FEWEST if smooth else FEWEST // (2 * dimension + 1)
+        gradients = int(np.clip(WORK / work, fewest, MOST))
+        cheap = smooth and gradients > 4 * FEWEST
         chunk = 512 if cheap else 64
         return cls(gradients, cheap, chunk, MOST_ENDS if cheap else FEW_ENDS, work)
 
@@ -253,9 +254,10 @@ def _adopt(climb: Climb, ends: Ends, owner: np.ndarray, leaders: np.ndarray, mos
 
 def _lowest_between(climb: Climb, one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The lowest log density along the way from each point to another."""
-    shares = np.linspace(0, 1, NUM_BETWEEN + 2)[1:-1, None, None]
+    # Spaced unevenly, so that tops which are spaced evenly are not taken for a ridge.
+    shares = np.sort(np.arange(1, NUM_BETWEEN + 1) * GOLDEN % 1.0)[:, None, None]
     between = (1 - shares) * one + shares * other
-    along, _ = climb.gradients(between.reshape(-1, one.shape[1]))
+    along = climb.gradients.values(between.reshape(-1, one.shape[1]))
     return along.reshape(len(shares), -1).min(axis=0)
 
 

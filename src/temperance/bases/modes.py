@@ -82,7 +82,7 @@ def _clouds(
     num, num_steps = (pair[0 if cheap else 1] for pair in (WALKERS, WALKS))
     d = drawn.shape[1]
     far = drawn[rng.permutation(len(drawn))[: num // THIRD]]
-    far = far[np.isfinite(climb.gradients(far)[0])]
+    far = far[np.isfinite(climb.gradients.values(far))]
     unit = np.broadcast_to(np.diag(climb.unit), (len(far), d, d))
     if not len(found.centers) and not len(far):
         raise StartError(
@@ -94,7 +94,7 @@ def _clouds(
     factors = np.linalg.cholesky(found.covariances + 1e-14 * np.diag(climb.unit**2))[which]
     centers = found.centers[which]
     near = centers + np.einsum("nij,nj->ni", factors, rng.standard_normal((len(which), d)))
-    outside = ~np.isfinite(climb.gradients(near)[0])
+    outside = ~np.isfinite(climb.gradients.values(near))
     near[outside] = centers[outside]
     places, coordinates = np.concatenate([near, far]), np.concatenate([factors, unit])
     walked = walk(climb.gradients, rng, places, coordinates, num_steps)
@@ -153,7 +153,7 @@ def _weighed(
     each = min(DRAWS, MOST_DRAWS // (len(fits) + 1))
     counts = np.concatenate([rng.multinomial(each, fit.weights) for fit in fits])
     points = np.concatenate([inner.draws(rng, counts), drawn[:each]])
-    values, _ = climb.gradients(points)
+    values = climb.gradients.values(points)
     # Each part's own density, without the weight that it has among all parts.
     own = inner.log_components(points) - np.asarray(inner.log_weights)
     logs = np.concatenate([log_density(wide, points)[:, None], own], axis=1)

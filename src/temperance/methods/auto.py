@@ -56,6 +56,7 @@ POOR_SHAPE, POOR_SHARE = 1.0, 0.005
 MOST_MISSED = 0.05
 # The move where widths within a mode differ by more than this.
 LOCAL_STEPS, UNEVEN = "autostep", 2.5
+WITHOUT_GRADIENT = "metropolis"
 # Sweeps a draw, where the way from the reference to the target is short.
 SHORT, SHORT_SWEEPS = 1.0, 3
 
@@ -89,36 +90,39 @@ def choose(asked: Asked, methods: Mapping[str, Method]) -> Choice:
     modes = f"the hunt found {_count(reference.num_modes, 'mode')}"
     if tall:
         return _for_rows(asked, reference, modes)
-    work = Budget.of(densities.whole, densities.layout.dimension).work
-    hunt = reference.hunt
-    crowded = not hunt.complete and hunt.num_missed > MOST_MISSED * hunt.num_draws
-    crowded = crowded and not reference.shape < GOOD_SHAPE
+    return _for_modes(asked, reference, modes)
+
+
+def _for_modes(asked: Asked, reference: Reference, modes: str) -> Choice:
+    """A problem whose modes are known, with a reference that fits them more or less well."""
+    d, move, hunt = asked.densities, asked.move, reference.hunt
+    smooth = has_gradient(d.whole, d.layout.dimension)
+    work = Budget.of(d.whole, d.layout.dimension).work
+    usual = move if smooth or move is not None else WITHOUT_GRADIENT
+    good = reference.shape < GOOD_SHAPE and reference.efficiency > GOOD_SHARE
     poor = not (reference.shape < POOR_SHAPE and reference.efficiency > POOR_SHARE)
-    if (crowded or poor) and densities.hot is not None:
+    more = not hunt.complete and hunt.num_missed > MOST_MISSED * hunt.num_draws
+    crowded = more and not reference.shape < GOOD_SHAPE
+    if (crowded or poor) and d.hot is not None:
         why = (
             f"{modes}{' and there are more' if crowded else ''}, which no mixture fits well: "
-            f"parallel tempering from the {'prior' if isinstance(problem, Problem) else 'base'}"
+            f"parallel tempering from the {'base' if d.bridge else 'prior'}"
         )
-        return Choice(PARALLEL, move, {"base": "own"}, why, reference)
-    good = reference.shape < GOOD_SHAPE and reference.efficiency > GOOD_SHARE
-    if good and reference.num_modes == 1 and work > DEAR:
+        return Choice(PARALLEL, usual, {"base": "own"}, why, reference)
+    if good and smooth and reference.num_modes == 1 and work > DEAR:
         why = (
             f"{modes}, the reference covers it, and a gradient takes {work:.2g} multiplications: "
             "NUTS alone from the reference, log evidence by a bridge to it"
         )
         return Choice(ALONE, "nuts" if move is None else move, {}, why, reference)
+    why = f"{modes}: parallel tempering from a reference with a part for each"
+    if usual is None and reference.unevenness > UNEVEN:
+        usual = LOCAL_STEPS
+        why += f"; widths within a mode differ by {reference.unevenness:.2g}: steps of local size"
     options: dict[str, Any] = {"base": reference}
     if reference.barrier < SHORT:
         options["sweeps_per_draw"] = SHORT_SWEEPS
-    why = f"{modes}: parallel tempering from a reference with a part for each"
-    if (
-        move is None
-        and reference.unevenness > UNEVEN
-        and has_gradient(densities.whole, densities.layout.dimension)
-    ):
-        move = LOCAL_STEPS
-        why += f"; widths within a mode differ by {reference.unevenness:.2g}: steps of local size"
-    return Choice(PARALLEL, move, options, why)
+    return Choice(PARALLEL, usual, options, why)
 
 
 def _wants_own_base(asked: Asked, move: AbstractMove) -> bool:
