@@ -35,7 +35,10 @@ def prepare(call: Call) -> WeighedRungs:
 
 def travelling(shared: Any, rungs: Stops, ready: Ready) -> GibbsTempering:
     """One chain at any beta between 0 and 1."""
-    return GibbsTempering(shared.ladder(rungs), shared.call.move, ready.values, ready.log_z)
+    call = shared.call
+    return GibbsTempering(
+        shared.ladder(rungs), call.move, ready.values, ready.log_z, jumps=call.from_reference
+    )
 
 
 def log_zeta(sampler: GibbsTempering) -> float:

@@ -44,7 +44,10 @@ def prepare(call: Call) -> WeighedRungs:
 
 def walking(shared: Any, rungs: Stops, ready: Ready) -> SimulatedTempering:
     """One chain that walks the rungs, which would be visited alike at the right log Z."""
-    return SimulatedTempering(shared.ladder(rungs), shared.call.move, ready.values, -ready.log_z)
+    call = shared.call
+    return SimulatedTempering(
+        shared.ladder(rungs), call.move, ready.values, -ready.log_z, jumps=call.from_reference
+    )
 
 
 def log_zeta(sampler: SimulatedTempering) -> float:

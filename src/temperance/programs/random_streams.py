@@ -52,6 +52,7 @@ class Sweep(IntEnum):
     """Streams of the key of a sampler's step, beside those that it is split into."""
 
     ROWS = 1
+    JUMP = 2
 
 
 class VariationalFit(IntEnum):

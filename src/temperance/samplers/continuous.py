@@ -28,6 +28,8 @@ from temperance._types import Key, Point, Position
 from temperance.ladders.geometric import GeometricLadder
 from temperance.ladders.joint import JointLadder, Path, as_vector
 from temperance.moves.move import AbstractMove, Params, refuse_few_rows
+from temperance.programs.random_streams import Sweep, stream
+from temperance.samplers.base_jump import check_jumps, jump_from_base
 from temperance.samplers.inverse_temperature import (
     BetaLaw,
     beta_law,
@@ -150,16 +152,20 @@ class GibbsTempering(eqx.Module):
 
     `params` belong to the rungs of `ladder`, which begin at beta = 0, and so does `log_z`, a guess
     of log Z at each of them: betas times log zeta is what the paper has. Exact if the move is,
-    whatever the guess: where it is far off the chain stays at some betas.
+    whatever the guess: where it is far off the chain stays at some betas. `jumps` proposes a draw
+    of the base before each move (base_jump.py).
     """
 
     ladder: GeometricLadder
     move: AbstractMove
     params: Params
     log_z: Float[Array, " rungs"]
+    jumps: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self):
         refuse_few_rows(self.move)
+        if self.jumps:
+            check_jumps(self.ladder)
 
     @property
     def num_rungs(self) -> int:
@@ -178,7 +184,11 @@ class GibbsTempering(eqx.Module):
         beta, rest = draw_from(uniforms, state.law, self.ladder.betas)
         params = params_at(self.ladder.betas, self.params, beta)
         rung = self.ladder.between(beta, rest)
-        point, info = self.move.step(key_move, state.point, rung, params)
+        point = state.point
+        if self.jumps:
+            point = jump_from_base(stream(key, Sweep.JUMP), self.ladder, beta, point, self.move)
+        point, info = self.move.step(key_move, point, rung, params)
+        info = info._replace(num_evaluations=info.num_evaluations + int(self.jumps))
         trips = travelled(state.trips, beta)
         return GibbsState(point, self.law(point.components), beta, trips), info_of_one(info)
 

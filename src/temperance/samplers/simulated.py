@@ -22,8 +22,11 @@ from jaxtyping import Array, Float, Int
 
 from temperance._types import Key, Point, Position
 from temperance.errors import ArgumentError
+from temperance.ladders.geometric import GeometricLadder
 from temperance.ladders.ladder import AbstractLadder, AbstractUniformLadder, weighted
 from temperance.moves.move import AbstractMove, Params, refuse_few_rows
+from temperance.programs.random_streams import Sweep, stream
+from temperance.samplers.base_jump import check_jumps, jump_from_base
 from temperance.samplers.plain import PlainInfo, info_of_one
 from temperance.samplers.round_trips import Trips, none_yet, travelled
 
@@ -41,16 +44,20 @@ class SimulatedTempering(eqx.Module):
     """One chain on all rungs of `ladder`, drawn to rung k by `log_weights[k]`; draws are weighted.
 
     Exact if the move is, whatever the weights are; weights far from -log Z_k leave the chain on a
-    few rungs. They must not change while draws are kept.
+    few rungs. They must not change while draws are kept. `jumps` proposes a draw of the base before
+    each move (base_jump.py).
     """
 
     ladder: AbstractLadder
     move: AbstractMove
     params: Params
     log_weights: Float[Array, " rungs"]
+    jumps: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self):
         refuse_few_rows(self.move)
+        if self.jumps:
+            check_jumps(self.ladder)
         if not isinstance(self.ladder, AbstractUniformLadder):
             raise ArgumentError(
                 "ladder: simulated tempering goes to any rung at any step, and on nested "
@@ -82,7 +89,13 @@ class SimulatedTempering(eqx.Module):
         rung = jnp.sum(below < uniform * below[-1])
         rung = jnp.minimum(rung, self.ladder.num_rungs - 1)
         params = jax.tree.map(lambda leaf: leaf[rung], self.params)
-        point, info = self.move.step(key_move, state.point, self.ladder.at(rung), params)
+        point = state.point
+        if self.jumps:
+            assert isinstance(self.ladder, GeometricLadder)
+            key_jump = stream(key, Sweep.JUMP)
+            point = jump_from_base(key_jump, self.ladder, self.ladder.betas[rung], point, self.move)
+        point, info = self.move.step(key_move, point, self.ladder.at(rung), params)
+        info = info._replace(num_evaluations=info.num_evaluations + int(self.jumps))
         height = rung / (self.ladder.num_rungs - 1)
         trips = travelled(state.trips, height.astype(below.dtype))
         logs = self.log_probabilities(point.components)
