@@ -3,8 +3,8 @@
     x' ~ q,        accepted with probability min(1, (p(x') / q(x') / (p(x) / q(x)))^beta)
 
 leaves q^(1 - beta) p^beta invariant: it is the rule of Metropolis and Hastings for a proposal that
-does not depend on x. At beta = 0 it is always accepted. Where the base is a mixture of modes it takes
-a chain from one of them to another, which small steps do not.
+does not depend on x. At beta = 0 it is always accepted. Where the base is a mixture of modes it
+takes a chain from one of them to another, which small steps do not.
 """
 
 import jax
