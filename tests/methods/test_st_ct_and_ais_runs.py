@@ -352,4 +352,4 @@ def test_a_page_of_weighted_draws(method: str, tmp_path: Path):
     page = tp.report(many_chains(method), tmp_path / "run.html").read_text()
     assert "of all temperatures" in page
     assert "to and fro between base and target" in " ".join(page.split())
-    assert "error bar knows" in " ".join(page.split())
+    assert "error bar does not cover" in " ".join(page.split())

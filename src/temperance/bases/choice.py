@@ -29,9 +29,9 @@ def with_base(
     asked: Any,
     *,
     key: Key,
-    seed: int,
-    progress: bool,
-    precision: str,
+    seed: int = 0,
+    progress: bool = False,
+    precision: str = "double",
 ) -> tuple[Densities, Fit | Reference | None]:
     """The densities, heated towards the base that was asked for, and its fit if it has one.
 

@@ -104,7 +104,7 @@ class Chains:
         stats = self.tree["sample_stats"].dataset
         if self.weighted or not self.serial or "acceptance_rate" not in stats:
             return None
-        rates = stats["acceptance_rate"].values
+        rates = np.asarray(stats["acceptance_rate"].values, np.float64)
         if not enough_draws(rates):
             return None
         return ends_that_turn_back(self.position, rates, stats["diverging"].values)
