@@ -213,6 +213,7 @@ def test_other_methods_heat_from_the_modes(method: str):
     np.testing.assert_allclose(share, [1.0])
 
 
+@pytest.mark.slow
 def test_a_reference_is_used_again():
     problem = make_problem()
     found = tp.modes(problem, progress=False)

@@ -153,6 +153,7 @@ def test_a_density_without_a_gradient(seed: int, monkeypatch: pytest.MonkeyPatch
     assert_two_hills(found_in(tp.Target(through_python, WIDE), seed))
 
 
+@pytest.mark.slow
 def test_walkers_that_cross_over_do_not_take_the_other_mode_along() -> None:
     """With these seeds some do."""
     for i in (0, 5):
@@ -164,6 +165,7 @@ def test_a_target_without_a_base(seed: int) -> None:
     assert_two_hills(found_in(tp.Target(two_hills, example=np.zeros(2)), seed))
 
 
+@pytest.mark.slow
 def test_a_base_of_ones_own_is_a_part_of_the_mixture(seed: int) -> None:
     class Laplace:
         def __call__(self, x: Any) -> Any:
@@ -184,6 +186,7 @@ def test_a_problem_with_one_mode(seed: int) -> None:
     assert found.efficiency > 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "density",
     [

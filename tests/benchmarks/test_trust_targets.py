@@ -160,6 +160,7 @@ def test_labels_are_right_by_quadrature_of_the_density_itself():
         assert right == (one is case)
 
 
+@pytest.mark.slow
 def test_the_grid_is_fine_enough_and_its_edges_are_dealt_with():
     weights, sds = np.array([0.6, 0.4]), np.array([2.0, 3.5])
     c = np.array([15.03, 20.61, 21.13, 21.38])

@@ -84,6 +84,7 @@ def test_one_mode_with_dear_gradients_is_left_to_nuts(monkeypatch: pytest.Monkey
     assert choice_of(TWO).method == "pt"
 
 
+@pytest.mark.slow
 def test_one_mode_with_cheap_gradients_is_heated_a_little() -> None:
     found = choice_of(ONE)
     assert found.method == "pt"
@@ -117,6 +118,7 @@ def test_tall_data_with_two_modes_are_tempered_by_subsamples(
     assert "40 rows, of which 10 were looked at: the hunt found 2 modes" in found.why
 
 
+@pytest.mark.slow
 def test_tall_data_with_one_mode_are_left_to_nuts(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = tall(monkeypatch, small_runs.terms)
     found = choice_of(problem)
