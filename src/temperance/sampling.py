@@ -85,7 +85,9 @@ def sample(
     with scope(precision, cache):
         if isinstance(method, str):
             fitting = {"seed": seed, "progress": progress, "precision": precision}
-            choice = _chosen(problem, method, move, options, _key(seed), progress)
+            choice = _chosen(
+                problem, method, move, options, _key(seed), progress, counts["num_warmup"]
+            )
             stages, shared, report = _by_name(problem, choice, counts, _key(seed), fitting)
         else:
             choice = None
@@ -145,6 +147,7 @@ def _chosen(
     options: Options,
     key: Key,
     progress: bool,
+    num_warmup: int,
 ) -> Choice:
     """The method that runs: the one that was named, or what it chooses."""
     method = METHODS[name]
@@ -152,7 +155,8 @@ def _chosen(
         return Choice(name, move, options, "")
     kernel = move_named(move, method.move)
     densities = _densities(problem, name, kernel.reads_rows, kernel.gathers)
-    return method.choose(Asked(problem, densities, move, options, key, progress), METHODS)
+    asked = Asked(problem, densities, move, options, key, progress, num_warmup)
+    return method.choose(asked, METHODS)
 
 
 def _by_name(

@@ -32,6 +32,7 @@ def with_base(
     seed: int = 0,
     progress: bool = False,
     precision: str = "double",
+    num_warmup: int = 1000,
 ) -> tuple[Densities, Fit | Reference | None]:
     """The densities, heated towards the base that was asked for, and its fit if it has one.
 
@@ -40,7 +41,7 @@ def with_base(
     if asked is None:
         return densities, None
     if asked == MODES:
-        asked = find_reference(problem, densities, key, progress=progress)
+        asked = find_reference(problem, densities, key, progress=progress, num_warmup=num_warmup)
     if isinstance(asked, Reference):
         return rebased(problem, asked.density), asked
     if isinstance(asked, str):

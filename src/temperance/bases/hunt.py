@@ -37,9 +37,9 @@ from temperance.problems.problem import Densities
 from temperance.programs.random_streams import Hunting, stream
 
 # Multiplications that a hunt may take, and gradients: no fewer and no more than these.
-WORK, FEWEST, MOST = 6e8, 10_000, 1_000_000
+WORK, FEWEST, MOST = 1.2e9, 10_000, 2_000_000
 # Starts of the first wave, which tells how long climbs are, and of all; steps of a climb at most.
-FIRST_WAVE, MOST_STARTS, MOST_STEPS = 300, 180_000, 90
+FIRST_WAVE, MOST_STARTS, MOST_STEPS = 300, 360_000, 90
 # One start in three is a draw of the base, the others lie farther in by a factor between these.
 THIRD, INNER, OUTER = 3, 0.1, 0.9
 DRAWN_AT_ONCE = 512
@@ -63,7 +63,8 @@ class Budget:
     work: float
 
     @classmethod
-    def of(cls, density: LogDensity, dimension: int) -> "Budget":
+    def of(cls, density: LogDensity, dimension: int, effort: float = 1.0) -> "Budget":
+        """`effort` is the share of the usual work."""
         vector = jax.ShapeDtypeStruct((dimension,), jnp.result_type(float))
         smooth = has_gradient(density, dimension)
         program = jax.make_jaxpr(jax.value_and_grad(density) if smooth else density)(vector)
@@ -71,8 +72,8 @@ class Budget:
         work = cost_of(program.jaxpr.eqns).work + 4.0 * dimension
         work = work if smooth else (2 * dimension + 1) * (work + CALL)
         fewest = FEWEST if smooth else FEWEST // (2 * dimension + 1)
-        gradients = int(np.clip(WORK / work, fewest, MOST))
-        cheap = smooth and gradients > 4 * FEWEST
+        gradients = int(np.clip(effort * WORK / work, fewest, effort * MOST))
+        cheap = smooth and WORK / work > 4 * FEWEST
         chunk = 512 if cheap else 64
         return cls(gradients, cheap, chunk, MOST_ENDS if cheap else FEW_ENDS, work)
 

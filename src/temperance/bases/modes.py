@@ -44,15 +44,27 @@ SLACK, FEWEST = 2.0, 3
 DRAWS, MOST_DRAWS, BASE_DRAWS = 1024, 8192, 2048
 # The base's weight lies between these, and no mode's is below the last over their number.
 LEAST_BASE, MOST_BASE, LEAST_MODE, LEAST_PART = 0.1, 0.5, 0.02, 1e-3
+# Steps of warm-up that a full hunt goes with, and the least share of a full hunt.
+USUAL_WARMUP, LEAST_EFFORT = 1000, 0.1
 # A cloud at no end of a climb is a mode from this share on.
 NEGLIGIBLE = 1e-3
 
 
 def find_reference(
-    problem: Problem | Target, densities: Densities, key: Key, *, progress: bool = False
+    problem: Problem | Target,
+    densities: Densities,
+    key: Key,
+    *,
+    progress: bool = False,
+    num_warmup: int = USUAL_WARMUP,
 ) -> Reference:
-    """Hunt for the modes of `densities.whole`, and fit a mixture to what is found."""
-    budget = Budget.of(densities.whole, densities.layout.dimension)
+    """Hunt for the modes of `densities.whole`, and fit a mixture to what is found.
+
+    A run with a short warm-up has a short hunt. How many draws are wanted does not count, so that a
+    run can be made longer.
+    """
+    effort = float(np.clip(num_warmup / USUAL_WARMUP, LEAST_EFFORT, 1.0))
+    budget = Budget.of(densities.whole, densities.layout.dimension, effort)
     rng = np.random.default_rng(np.asarray(jax.random.key_data(stream(key, Hunting.HOST))))
     drawn = draws_of_base(densities, key, 2, BASE_DRAWS)
     gradients = BatchGradients(densities.whole, drawn.shape[1], budget.chunk)

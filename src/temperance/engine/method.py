@@ -81,6 +81,7 @@ class Asked:
     options: Options
     key: Key
     progress: bool
+    num_warmup: int = 1000
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,9 @@ def choose(asked: Asked, methods: Mapping[str, Method]) -> Choice:
         densities, tall = sampled(problem), True
     key = stream(asked.key, Run.HUNT)
     try:
-        reference = find_reference(problem, densities, key, progress=asked.progress)
+        reference = find_reference(
+            problem, densities, key, progress=asked.progress, num_warmup=asked.num_warmup
+        )
     except StartError:
         # A run says in detail what is wrong with its starting points.
         return Choice(ALONE, move, {}, "no draw of the prior or base has a finite density")

@@ -57,7 +57,9 @@ def with_base_asked(
     base = _base_asked(call, fitted)
     check_move(call, bridge=call.densities.bridge or base is not None, joint=joint)
     key = stream(call.key, Run.HUNT)
-    densities, fit = with_base(call.problem, call.densities, base, key=key, **call.fitting)
+    densities, fit = with_base(
+        call.problem, call.densities, base, key=key, num_warmup=call.num_warmup, **call.fitting
+    )
     if isinstance(fit, Reference):
         call = replace(call, reference=fit, from_reference=True)
     call = replace(call, densities=densities)
