@@ -111,7 +111,10 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--seeds", type=seeds_of, default=range(200), help="of the random targets, FIRST:LAST"
+        "--seeds",
+        type=seeds_of,
+        default=range(1000, 1200),
+        help="of the random targets, FIRST:LAST",
     )
     parser.add_argument("--runs", type=int, default=10, help="of each fixed target")
     parser.add_argument("--samplers", nargs="+", choices=ROSTER, default=list(ROSTER))
