@@ -347,7 +347,8 @@ def test_one_position_serves_as_an_exact_draw(seed: int):
         tp.sample(problem, method="bdmc", exact={"mean": np.zeros(3)}, progress=False)
 
 
-@pytest.mark.parametrize("method", [pytest.param("st", marks=pytest.mark.slow), "gibbs-ct"])
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["st", "gibbs-ct"])
 def test_a_page_of_weighted_draws(method: str, tmp_path: Path):
     page = tp.report(many_chains(method), tmp_path / "run.html").read_text()
     assert "of all temperatures" in page
