@@ -63,7 +63,7 @@ def sample(
     `method` is a name (see `temperance methods`) or a sampler built by hand, which is run as it
     is: nothing of it is tuned. By default the problem is looked at first, and `tree.attrs["why"]`
     says which method was chosen and why. `move` is how to travel at one temperature, a name or a
-    Move; by default "hmc", and "metropolis" for `mint`.
+    Move; by default what `auto` chooses, "hmc" for a method by name, and "metropolis" for `mint`.
     The same call with the same `checkpoint` goes on where a killed run stopped, with the same
     draws bit for bit; with a larger `num_draws` it appends. `max_seconds` and `target_ess` stop
     early, after the block in which they are met. `cache=False` keeps compiled programs out of the
